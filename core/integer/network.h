@@ -1,0 +1,169 @@
+// A quantized network in plain integer terms: what quantization produces, what npu schedules and
+// serializes, and what the simulator and bias correction execute. Exactly the arithmetic of
+// docs/numerics.md; nothing here is ever computed in floating point but quantize/dequantize at the
+// border.
+//
+// Tensors are NHWC (rank 4, batch 1) or of any rank where only elementwise work touches them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/ir/dtype.h"
+#include "core/ir/shape.h"
+
+namespace qb::integer {
+
+// real = scale * (code - zero_point). Of a float tensor (at the border): scale 1, zero point 0.
+struct TensorInfo {
+  std::string name;  // the graph node it stands for
+  DType dtype = DType::kInt8;
+  Shape shape;
+  float scale = 1.0f;
+  int32_t zero_point = 0;
+
+  int64_t size_bytes() const { return shape.elements() * SizeBytes(dtype); }
+};
+
+// code = clamp(zero_point + RNE(acc * mantissa / 2^shift)); mantissa in [0, 2^31), shift in [1, 62];
+// round half to even, int64 product, one rounding.
+struct Requant {
+  int32_t mantissa = 0;
+  int32_t shift = 1;
+};
+
+// Convolution (plain, grouped, depthwise) and fully connected layers (1x1 kernel).
+// acc[m] = bias[m] + sum (x - input zero point) * w; padding contributes real zero.
+// Weights: int8 in [-127, 127], OHWI = [M, Kh, Kw, C / groups]. requant and bias have M entries.
+struct ConvParams {
+  int64_t kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
+  int64_t pad_top = 0, pad_bottom = 0, pad_left = 0, pad_right = 0;
+  int64_t groups = 1;
+  std::vector<int8_t> weights;
+  std::vector<float> weight_scales;  // [M]; documentation and export only, never arithmetic
+  std::vector<int32_t> bias;
+  std::vector<Requant> requant;
+  int32_t clamp_min = -128, clamp_max = 127;  // codes; a fused Relu or Clip narrows them
+};
+
+// Product of two activations: a [.., M, K] times b [.., K, N]; leading dimensions equal or 1.
+struct MatMulParams {
+  Requant requant;
+  int32_t clamp_min = -128, clamp_max = 127;
+};
+
+enum class EltwiseKind : uint8_t { kAdd, kSub, kMul };
+
+// Add, Sub: code = clamp(zp + RNE(((a - zp_a) * multiplier_a +- (b - zp_b) * multiplier_b) / 2^shift)),
+// multiplier = round(s_x / s_y * 2^shift) in int64. Mul: code = clamp(zp + RNE((a - zp_a)(b - zp_b) M / 2^s)).
+// NumPy broadcasting. A constant operand is a constant tensor of the network.
+struct EltwiseParams {
+  EltwiseKind kind = EltwiseKind::kAdd;
+  int64_t multiplier_a = 0, multiplier_b = 0;
+  int32_t shift = 16;
+  Requant mul_requant;
+  int32_t clamp_min = -128, clamp_max = 127;
+};
+
+// Max: input and output share scale and zero point; padding never wins. Average: int32 sum of
+// (x - zp), then requant_by_count[n] for a window of n counted elements (index 0 unused).
+struct PoolParams {
+  bool is_max = true;
+  int64_t kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
+  int64_t pad_top = 0, pad_bottom = 0, pad_left = 0, pad_right = 0;
+  bool count_include_pad = false;
+  std::vector<Requant> requant_by_count;  // average only
+  int32_t clamp_min = -128, clamp_max = 127;
+};
+
+// Mean over `axes` with kept dimensions: sum of (x - zp), requant by M(1 / n * s_x / s_y). Also sums
+// (requant without 1 / n). Global average pooling is a mean over axes 1, 2.
+struct ReduceParams {
+  std::vector<int64_t> axes;
+  Requant requant;
+  int32_t clamp_min = -128, clamp_max = 127;
+};
+
+// code_y = table[code_x + 128].
+struct LutParams {
+  std::vector<int8_t> table;  // 256
+};
+
+// Softmax over the last axis as docs/numerics.md says; exp table Q0.16 indexed by (max - x) in 0..255.
+struct SoftmaxParams {
+  std::vector<int32_t> exp_table;  // 256
+};
+
+// Parts along `axis`; each input is requantized to the output (identity when scales are equal).
+struct ConcatParams {
+  int64_t axis = 3;
+  std::vector<Requant> requant;       // one an input
+  std::vector<uint8_t> same_scale;    // one an input: 1 = codes are copied
+};
+
+struct RequantParams {
+  Requant requant;
+};
+
+struct SliceParams {
+  std::vector<int64_t> start, step;  // one per axis; the extent is the output's shape
+};
+
+struct PadParams {
+  std::vector<int64_t> begin;  // one per axis, >= 0
+  int32_t code = 0;            // the padding's code (constant mode)
+};
+
+struct TransposeParams {
+  std::vector<int64_t> axes;
+};
+
+struct ReshapeParams {};  // a copy under another shape
+
+// out[i] = in[index[i]] per spatial axis, precomputed from the resize attributes.
+struct ResizeNearestParams {
+  std::vector<int32_t> row_index, column_index;
+};
+
+// NHWC [1, H, W, C] -> [1, H b, W b, C / b^2]. Source channel of (dy, dx, c): dcr (dy b + dx) C' + c,
+// crd c b^2 + dy b + dx.
+struct DepthToSpaceParams {
+  int64_t block = 1;
+  bool crd = false;
+};
+
+// Border of a float I/O target: float32 -> codes by RNE(x / scale) + zp with saturation, and back.
+struct QuantizeParams {};
+struct DequantizeParams {};
+
+using LayerParams =
+    std::variant<ConvParams, MatMulParams, EltwiseParams, PoolParams, ReduceParams, LutParams,
+                 SoftmaxParams, ConcatParams, RequantParams, SliceParams, PadParams, TransposeParams,
+                 ReshapeParams, ResizeNearestParams, DepthToSpaceParams, QuantizeParams,
+                 DequantizeParams>;
+
+struct Layer {
+  std::string name;         // the graph node that it computes (the last one of a fused chain)
+  std::vector<int> inputs;  // indices into Network::tensors
+  int output = -1;
+  LayerParams params;
+};
+
+// A tensor whose value is part of the network (a constant operand of an elementwise layer).
+struct ConstantTensor {
+  int tensor = -1;
+  std::vector<uint8_t> bytes;
+};
+
+// Layers are in execution order: operands before users.
+struct Network {
+  std::string name;
+  std::vector<TensorInfo> tensors;
+  std::vector<ConstantTensor> constants;
+  std::vector<Layer> layers;
+  std::vector<int> inputs, outputs;  // in the model's declared order; float32 for float borders
+};
+
+}  // namespace qb::integer
