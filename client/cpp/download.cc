@@ -1,0 +1,77 @@
+#include "client/cpp/download.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/atomic_file.h"
+#include "core/base/digest.h"
+#include "core/base/status_macros.h"
+#include "proto/qbc/v1/blob_service.pb.h"
+
+namespace qb::client {
+namespace {
+
+// A download under way: what has arrived is in `file` and in `digest`.
+struct Arrival {
+  AtomicFile file;
+  Sha256 digest;
+  int64_t size_bytes = 0;
+};
+
+absl::Status Append(const qbc::v1::ReadBlobResponse& response, int64_t expected_bytes,
+                    Arrival& arrival) {
+  if (response.offset() != arrival.size_bytes) {
+    return absl::DataLossError(absl::StrCat("the server sent bytes from ", response.offset(),
+                                            " where ", arrival.size_bytes, " was next"));
+  }
+  const auto size = static_cast<int64_t>(response.data().size());
+  if (size > expected_bytes - arrival.size_bytes) {
+    return absl::DataLossError(
+        absl::StrCat("the server sent more than the ", expected_bytes, " bytes of the artifact"));
+  }
+  QB_RETURN_IF_ERROR(arrival.file.Append(response.data()));
+  arrival.digest.Update(response.data());
+  arrival.size_bytes += size;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status DownloadArtifact(Connection& connection, const qbc::v1::Artifact& artifact,
+                              const std::string& path, const DownloadListener& listener) {
+  QB_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
+  Arrival arrival = {std::move(file), Sha256()};
+  Backoff backoff = connection.NewBackoff();
+  while (arrival.size_bytes < artifact.size_bytes()) {
+    qbc::v1::ReadBlobRequest request;
+    request.set_sha256(artifact.sha256());
+    request.set_offset(arrival.size_bytes);
+    const int64_t before = arrival.size_bytes;
+    absl::Status status = connection.stub().ReadBlob(
+        request, connection.StreamOptions(), [&](const qbc::v1::ReadBlobResponse& response) {
+          const absl::Status appended = Append(response, artifact.size_bytes(), arrival);
+          if (appended.ok() && listener) {
+            listener(arrival.size_bytes, artifact.size_bytes());
+          }
+          return appended;
+        });
+    if (arrival.size_bytes > before) {
+      backoff.Reset();
+    }
+    if (status.ok() && arrival.size_bytes < artifact.size_bytes()) {
+      status = absl::UnavailableError(absl::StrCat("the server sent ", arrival.size_bytes, " of ",
+                                                   artifact.size_bytes(), " bytes"));
+    }
+    if (!status.ok()) {
+      QB_RETURN_IF_ERROR(backoff.WaitAfter(status));
+    }
+  }
+  const std::string digest = arrival.digest.FinishHex();
+  if (digest != artifact.sha256()) {
+    return absl::DataLossError(absl::StrCat("the downloaded bytes have SHA-256 ", digest,
+                                            ", the job's result has ", artifact.sha256()));
+  }
+  return arrival.file.Commit();
+}
+
+}  // namespace qb::client
