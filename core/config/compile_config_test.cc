@@ -1,0 +1,115 @@
+#include "core/config/compile_config.h"
+
+#include "core/base/failure.h"
+#include "core/base/testing/status_matchers.h"
+#include "core/config/schema.h"
+
+namespace qb {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+absl::StatusOr<CompileConfig> FromText(const std::string& text) {
+  ConfigSources sources;
+  sources.file_text = text;
+  sources.file_name = "c.yaml";
+  return CompileConfig::Resolve(sources);
+}
+
+TEST(CompileConfig, EveryDefaultIsValidAndSaysSo) {
+  QB_ASSERT_OK_AND_ASSIGN(const CompileConfig config, CompileConfig::Resolve({}));
+  for (const FieldDef& field : ConfigFields()) {
+    EXPECT_EQ(config.Origin(field.path), "default") << field.path;
+    EXPECT_EQ(config.Get(field.path).Dump(), Json::Parse(field.default_json)->Dump());
+  }
+  EXPECT_TRUE(config.Bool("biasCorrection.apply"));
+  EXPECT_EQ(config.Float("calibration.maxPercentile.percentile"), 0.9999);
+}
+
+TEST(CompileConfig, GroupedAndFlatSpellingsMeanTheSame) {
+  QB_ASSERT_OK_AND_ASSIGN(const CompileConfig flat, FromText("calibration:\n  mode: 0\n"));
+  QB_ASSERT_OK_AND_ASSIGN(const CompileConfig grouped,
+                          FromText(R"({"quantization":{"calibration":{"mode":0}}})"));
+  EXPECT_EQ(flat.Int("calibration.mode"), 0);
+  EXPECT_EQ(flat.ToGroupedJson().Dump(), grouped.ToGroupedJson().Dump());
+  EXPECT_THAT(FromText("calibration: {mode: 0}\nquantization: {calibration: {mode: 1}}"),
+              testing::StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("both spellings")));
+}
+
+TEST(CompileConfig, AllProblemsAreReportedTogether) {
+  const absl::StatusOr<CompileConfig> config = FromText(
+      "calibraton: {mode: 0}\ndevice: tpu\noptimizeOption: true\ncalibration: {maxPercentile: "
+      "{percentile: 2}}\ninputShapeDict: {}\nllm: {apply: true}\n");
+  ASSERT_FALSE(config.ok());
+  EXPECT_EQ(FailureCodeOf(config.status()), FailureCode::kConfigError);
+  EXPECT_THAT(std::string(config.status().message()),
+              AllOf(HasSubstr("calibraton: unknown key; nearest: calibration"),
+                    HasSubstr("device: \"tpu\""), HasSubstr("optimizeOption: true"),
+                    HasSubstr("outside [0.5, 1]"), HasSubstr("multi_shape"),
+                    HasSubstr("llm.apply: true is not supported yet")));
+}
+
+TEST(CompileConfig, PrecedenceIsOverridePresetFileDefault) {
+  ConfigSources sources;
+  sources.file_text = "calibration: {output: 2, method: 0}";
+  sources.file_name = "f.yaml";
+  sources.overrides.push_back({"device", Json("cpu"), "--device"});
+  QB_ASSERT_OK_AND_ASSIGN(const CompileConfig file_only, CompileConfig::Resolve(sources));
+  EXPECT_EQ(file_only.Int("calibration.output"), 2);
+  EXPECT_EQ(file_only.Origin("calibration.output"), "file f.yaml");
+  EXPECT_EQ(file_only.Origin("device"), "--device");
+  sources.preset = "detection";
+  QB_ASSERT_OK_AND_ASSIGN(const CompileConfig with_preset, CompileConfig::Resolve(sources));
+  EXPECT_EQ(with_preset.Int("calibration.output"), 1);
+  EXPECT_EQ(with_preset.Int("calibration.method"), 1);
+  EXPECT_THAT(with_preset.warnings(), ElementsAre(HasSubstr("'f.yaml' is ignored")));
+  sources.preset = "nope";
+  EXPECT_THAT(CompileConfig::Resolve(sources),
+              testing::StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("classification")));
+}
+
+TEST(CompileConfig, DumpReadsBackEqual) {
+  QB_ASSERT_OK_AND_ASSIGN(const CompileConfig config, FromText("calibration: {mode: 0}"));
+  const std::string yaml = JsonToYaml(config.ToGroupedJson());
+  QB_ASSERT_OK_AND_ASSIGN(const CompileConfig again, FromText(yaml));
+  EXPECT_EQ(JsonToYaml(again.ToGroupedJson()), yaml);
+  QB_ASSERT_OK_AND_ASSIGN(const CompileConfig json, FromText(config.ToGroupedJson().Dump(2)));
+  EXPECT_EQ(JsonToYaml(json.ToGroupedJson()), yaml);
+}
+
+TEST(CompileConfig, ReducedFormHasNothingOfTheMachine) {
+  QB_ASSERT_OK_AND_ASSIGN(const CompileConfig config, CompileConfig::Resolve({}));
+  const std::string text = config.ToGroupedJson(true).Dump();
+  for (const char* key : {"threads", "savePaths", "device", "debug", "calibDataPaths"}) {
+    EXPECT_EQ(text.find(absl::StrCat("\"", key, "\"")), std::string::npos) << key;
+  }
+}
+
+TEST(ConfigText, HostileTextIsRefused) {
+  const std::string nested(20000, '[');
+  std::string laughs = "a: &a [x,x,x,x,x,x,x,x,x,x]\n";
+  for (char c = 'b'; c < 'j'; ++c) {
+    const std::string before(1, static_cast<char>(c - 1));
+    laughs += std::string(1, c) + ": &" + c + " [";
+    for (int i = 0; i < 10; ++i) {
+      laughs += (i != 0 ? ",*" : "*") + before;
+    }
+    laughs += "]\n";
+  }
+  for (const std::string& text :
+       {nested, laughs, std::string("a: 1\0b", 6), std::string("a: !!python/object x"),
+        std::string("a: 1\na: 2"), std::string("a: [1"), std::string(5 << 20, ' ')}) {
+    EXPECT_FALSE(ParseConfigText(text, "x").ok()) << text.substr(0, 40);
+  }
+}
+
+TEST(ConfigText, ScalarsKeepTheirType) {
+  QB_ASSERT_OK_AND_ASSIGN(const Json value,
+                          ParseConfigText("a: 1\nb: \"1\"\nc: 1.5\nd: true\ne: yes\nf:", "x"));
+  EXPECT_EQ(value.Dump(), R"({"a":1,"b":"1","c":1.5,"d":true,"e":"yes","f":null})");
+}
+
+}  // namespace
+}  // namespace qb
