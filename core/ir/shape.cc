@@ -29,19 +29,25 @@ std::string Shape::ToString() const {
 
 absl::StatusOr<int64_t> CheckedElements(absl::Span<const int64_t> dims) {
   constexpr int64_t kMostElements = int64_t{1} << 40;
+  // Without the zeros: strides and resized shapes multiply the other dimensions also where one is 0.
   int64_t count = 1;
+  bool empty = false;
   for (const int64_t dim : dims) {
     if (dim < 0) {
       return absl::InvalidArgumentError(
           absl::StrCat("a dimension is negative: [", absl::StrJoin(dims, ", "), "]"));
     }
-    if (dim != 0 && count > kMostElements / dim) {
+    if (dim == 0) {
+      empty = true;
+      continue;
+    }
+    if (count > kMostElements / dim) {
       return absl::InvalidArgumentError(
           absl::StrCat("a tensor of [", absl::StrJoin(dims, ", "), "] has more than 2^40 elements"));
     }
     count *= dim;
   }
-  return count;
+  return empty ? 0 : count;
 }
 
 std::string TensorType::ToString() const {

@@ -42,7 +42,7 @@ class Shape {
 };
 
 // The number of elements of dimensions from outside. Errors: InvalidArgument for a negative
-// dimension or a product above 2^40.
+// dimension or a product (of those that are not 0) above 2^40.
 absl::StatusOr<int64_t> CheckedElements(absl::Span<const int64_t> dims);
 
 struct TensorType {

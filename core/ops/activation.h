@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "core/ir/attributes.h"
 
 namespace qb {
@@ -33,5 +34,8 @@ struct Activation {
     visit("activation_max", self.max);
   }
 };
+
+// Errors: InvalidArgument for a clip bound that is not a number.
+absl::Status CheckActivation(const Activation& activation);
 
 }  // namespace qb

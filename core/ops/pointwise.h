@@ -1,6 +1,8 @@
 // Functions of one operand, element by element; the result has the operand's type.
 #pragma once
 
+#include <string>
+
 #include "core/ops/op_def.h"
 
 namespace qb {
@@ -64,7 +66,11 @@ struct CastAttrs final : AttributesOf<CastAttrs> {
   }
 };
 
+// Of any type; of any numeric type; of a float type; a numeric type with bounds that are numbers.
 absl::StatusOr<TensorType> InferPointwise(const InferenceInput& input);
+absl::StatusOr<TensorType> InferNumericPointwise(const InferenceInput& input);
+absl::StatusOr<TensorType> InferFloatPointwise(const InferenceInput& input);
+absl::StatusOr<TensorType> InferClip(const InferenceInput& input);
 absl::StatusOr<TensorType> InferCast(const InferenceInput& input);
 
 // True for the operators of this file but Cast: one operand, no data movement, a function of the
