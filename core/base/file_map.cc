@@ -21,34 +21,33 @@ absl::Status OpenError(const std::string& path, int error) {
 
 }  // namespace
 
+absl::StatusOr<FileMap> FileMap::OpenDescriptor(int fd, const std::string& path) {
+  struct stat info;
+  if (::fstat(fd, &info) != 0) {
+    return OpenError(path, errno);
+  }
+  if (!S_ISREG(info.st_mode)) {
+    return absl::InvalidArgumentError(absl::StrCat("'", path, "' is not a regular file"));
+  }
+  FileMap map;
+  if (info.st_size > 0) {
+    void* address =
+        ::mmap(nullptr, static_cast<size_t>(info.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
+    if (address == MAP_FAILED) {
+      return OpenError(path, errno);
+    }
+    map.data_ = static_cast<const uint8_t*>(address);
+    map.size_ = info.st_size;
+  }
+  return map;
+}
+
 absl::StatusOr<FileMap> FileMap::Open(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) {
     return OpenError(path, errno);
   }
-  struct stat info;
-  if (::fstat(fd, &info) != 0) {
-    const int error = errno;
-    ::close(fd);
-    return OpenError(path, error);
-  }
-  if (!S_ISREG(info.st_mode)) {
-    ::close(fd);
-    return absl::InvalidArgumentError(absl::StrCat("'", path, "' is not a regular file"));
-  }
-  FileMap map;
-  map.size_ = info.st_size;
-  if (map.size_ > 0) {
-    void* address =
-        ::mmap(nullptr, static_cast<size_t>(map.size_), PROT_READ, MAP_PRIVATE, fd, 0);
-    if (address == MAP_FAILED) {
-      const int error = errno;
-      ::close(fd);
-      map.size_ = 0;
-      return OpenError(path, error);
-    }
-    map.data_ = static_cast<const uint8_t*>(address);
-  }
+  absl::StatusOr<FileMap> map = OpenDescriptor(fd, path);
   ::close(fd);
   return map;
 }

@@ -16,6 +16,8 @@ class FileMap {
   // Errors: NotFound when there is no such file, InvalidArgument when it is not a regular file,
   // Internal with the errno text otherwise. An empty file gives an empty map.
   static absl::StatusOr<FileMap> Open(const std::string& path);
+  // The same for an open descriptor, which stays the caller's. `path` is for messages.
+  static absl::StatusOr<FileMap> OpenDescriptor(int fd, const std::string& path);
 
   FileMap() = default;
   ~FileMap();

@@ -1,0 +1,204 @@
+#include "core/evaluate/evaluation.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "core/base/failure.h"
+#include "core/base/status_macros.h"
+#include "core/base/thread_pool.h"
+
+namespace qb {
+namespace {
+
+struct SampleResult {
+  std::vector<OutputSums> outputs;
+  bool labelled = false;
+  bool float_top1 = false, float_top5 = false, quantized_top1 = false, quantized_top5 = false;
+};
+
+absl::Status CheckComparable(const Tensor& a, const Tensor& b, const std::string& name) {
+  if (a.type() != b.type() || a.dtype() != DType::kFloat32) {
+    return Failure(FailureCode::kArgumentError,
+                   absl::StrCat("output '", name, "': the models give ", a.type().ToString(), " and ",
+                                b.type().ToString(), "; only equal float32 types can be compared"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Judge(const Tensor& reference, const Tensor& candidate, const std::string& sample,
+                   const Labels& labels, SampleResult& result) {
+  const auto found = labels.find(sample);
+  if (found == labels.end()) {
+    return absl::OkStatus();
+  }
+  int64_t label = 0;
+  const int64_t classes = reference.elements();
+  if (!absl::SimpleAtoi(found->second, &label) || label < 0 || label >= classes) {
+    return Failure(FailureCode::kArgumentError,
+                   absl::StrCat("label of sample '", sample, "': '", found->second,
+                                "' is no class index in [0, ", classes, ")"));
+  }
+  result.labelled = true;
+  const absl::Span<const float> y = reference.values<float>();
+  const absl::Span<const float> q = candidate.values<float>();
+  result.float_top1 = InTopK(y, label, 1);
+  result.float_top5 = InTopK(y, label, 5);
+  result.quantized_top1 = InTopK(q, label, 1);
+  result.quantized_top5 = InTopK(q, label, 5);
+  return absl::OkStatus();
+}
+
+// What the loop over the samples shares.
+struct Loop {
+  const ModelUnderTest& reference;
+  const ModelUnderTest& candidate;
+  const Dataset& dataset;
+  const EvaluationOptions& options;
+
+  absl::StatusOr<SampleResult> RunSample(int64_t index, int worker) const {
+    QB_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, dataset.Load(index));
+    QB_ASSIGN_OR_RETURN(const std::vector<Tensor> expected, reference.Run(inputs, worker));
+    QB_ASSIGN_OR_RETURN(const std::vector<Tensor> got, candidate.Run(inputs, worker));
+    if (expected.size() != got.size() || got.size() != options.output_names.size()) {
+      return Failure(FailureCode::kArgumentError,
+                     absl::StrCat("the models have ", expected.size(), " and ", got.size(),
+                                  " outputs; they must have equally many"));
+    }
+    SampleResult result;
+    for (size_t i = 0; i < got.size(); ++i) {
+      QB_RETURN_IF_ERROR(CheckComparable(expected[i], got[i], options.output_names[i]));
+      result.outputs.push_back(CompareOutputs(expected[i], got[i]));
+    }
+    if (options.labels != nullptr && !got.empty()) {
+      QB_RETURN_IF_ERROR(
+          Judge(expected[0], got[0], dataset.name(index), *options.labels, result));
+    }
+    return result;
+  }
+};
+
+OutputMetrics Pool(const std::string& name, const std::vector<SampleResult>& samples, size_t output) {
+  OutputSums total;
+  for (const SampleResult& sample : samples) {
+    const OutputSums& sums = sample.outputs[output];
+    total.signal += sums.signal;
+    total.noise += sums.noise;
+    total.other += sums.other;
+    total.product += sums.product;
+    total.max_error = std::max(total.max_error, sums.max_error);
+    total.max_signal = std::max(total.max_signal, sums.max_signal);
+    total.rows += sums.rows;
+    total.equal_rows += sums.equal_rows;
+  }
+  OutputMetrics metrics;
+  metrics.name = name;
+  metrics.sqnr_db = SqnrDb(total.signal, total.noise);
+  const double norm = std::sqrt(total.signal) * std::sqrt(total.other);
+  metrics.cosine = norm > 0 ? total.product / norm : (total.noise > 0 ? 0.0 : 1.0);
+  metrics.relative_error = total.max_signal > 0 ? total.max_error / total.max_signal : 0.0;
+  if (total.rows > 0) {
+    metrics.agreement = static_cast<double>(total.equal_rows) / static_cast<double>(total.rows);
+  }
+  return metrics;
+}
+
+absl::StatusOr<Evaluation> Summarize(const std::vector<SampleResult>& samples,
+                                     const EvaluationOptions& options) {
+  Evaluation evaluation;
+  evaluation.samples = static_cast<int64_t>(samples.size());
+  for (size_t i = 0; i < options.output_names.size(); ++i) {
+    evaluation.outputs.push_back(Pool(options.output_names[i], samples, i));
+  }
+  double decibels = 0;
+  Accuracy accuracy;
+  for (const SampleResult& sample : samples) {
+    for (const OutputSums& sums : sample.outputs) {
+      decibels += SqnrDb(sums.signal, sums.noise);
+    }
+    accuracy.labelled += sample.labelled ? 1 : 0;
+    accuracy.float_top1 += sample.float_top1 ? 1 : 0;
+    accuracy.float_top5 += sample.float_top5 ? 1 : 0;
+    accuracy.quantized_top1 += sample.quantized_top1 ? 1 : 0;
+    accuracy.quantized_top5 += sample.quantized_top5 ? 1 : 0;
+  }
+  const double values = static_cast<double>(samples.size() * options.output_names.size());
+  evaluation.sqnr_db_mean_all_outputs = values > 0 ? decibels / values : 0;
+  if (options.labels != nullptr) {
+    if (accuracy.labelled == 0) {
+      return Failure(FailureCode::kArgumentError,
+                     "no sample has a label: the names in the labels file fit none of the samples");
+    }
+    const auto count = static_cast<double>(accuracy.labelled);
+    for (double* share : {&accuracy.float_top1, &accuracy.float_top5, &accuracy.quantized_top1,
+                          &accuracy.quantized_top5}) {
+      *share /= count;
+    }
+    evaluation.accuracy = accuracy;
+  }
+  return evaluation;
+}
+
+}  // namespace
+
+absl::StatusOr<Evaluation> Evaluate(const ModelUnderTest& reference,
+                                    const ModelUnderTest& candidate, const Dataset& dataset,
+                                    const EvaluationOptions& options, ProgressSink& sink,
+                                    const CancelToken& cancel) {
+  const int64_t count = options.max_samples > 0 ? std::min(options.max_samples, dataset.size())
+                                                : dataset.size();
+  const Loop loop{reference, candidate, dataset, options};
+  std::vector<SampleResult> samples(static_cast<size_t>(count));
+  std::vector<absl::Status> statuses(static_cast<size_t>(count), absl::OkStatus());
+  std::atomic<bool> failed{false};
+  std::atomic<int64_t> done{0};
+  ThreadPool pool(std::max(1, options.threads));
+  pool.ParallelFor(count, [&](int64_t index, int worker) {
+    if (failed.load() || cancel.cancelled()) {
+      return;
+    }
+    absl::StatusOr<SampleResult> result = loop.RunSample(index, worker);
+    if (!result.ok()) {
+      statuses[static_cast<size_t>(index)] = result.status();
+      failed.store(true);
+      return;
+    }
+    samples[static_cast<size_t>(index)] = *std::move(result);
+    sink.OnProgress(done.fetch_add(1) + 1, count, "sample");
+  });
+  QB_RETURN_IF_ERROR(cancel.Check());
+  for (const absl::Status& status : statuses) {
+    QB_RETURN_IF_ERROR(status);
+  }
+  return Summarize(samples, options);
+}
+
+Json Evaluation::ToJson() const {
+  Json json = Json::Object();
+  json.Set("samples", samples);
+  Json list = Json::Array();
+  for (const OutputMetrics& output : outputs) {
+    Json item = Json::Object();
+    item.Set("name", output.name).Set("sqnr_db", output.sqnr_db).Set("cosine", output.cosine);
+    item.Set("relative_error", output.relative_error);
+    item.Set("agreement", output.agreement.has_value() ? Json(*output.agreement) : Json());
+    list.Append(std::move(item));
+  }
+  json.Set("outputs", std::move(list));
+  json.Set("sqnr_db_mean_all_outputs", sqnr_db_mean_all_outputs);
+  json.Set("labelled", accuracy.has_value() ? accuracy->labelled : int64_t{0});
+  const auto share = [&](double Accuracy::*field) {
+    return accuracy.has_value() ? Json((*accuracy).*field) : Json();
+  };
+  json.Set("float_top1", share(&Accuracy::float_top1));
+  json.Set("float_top5", share(&Accuracy::float_top5));
+  json.Set("quantized_top1", share(&Accuracy::quantized_top1));
+  json.Set("quantized_top5", share(&Accuracy::quantized_top5));
+  return json;
+}
+
+}  // namespace qb

@@ -1,0 +1,60 @@
+// Float model against quantized executable on a set of samples.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/base/cancel_token.h"
+#include "core/base/json.h"
+#include "core/base/progress.h"
+#include "core/dataset/dataset.h"
+#include "core/dataset/labels.h"
+#include "core/evaluate/metrics.h"
+
+namespace qb {
+
+// One model that can be run: the float executor or the simulator. Run is called from several threads
+// at once, with `worker` in [0, threads).
+class ModelUnderTest {
+ public:
+  virtual ~ModelUnderTest() = default;
+  virtual absl::StatusOr<std::vector<Tensor>> Run(absl::Span<const Tensor> inputs,
+                                                  int worker) const = 0;
+};
+
+struct EvaluationOptions {
+  int threads = 1;
+  int64_t max_samples = 0;  // 0: all
+  std::vector<std::string> output_names;
+  const Labels* labels = nullptr;  // null: unlabelled
+};
+
+struct Accuracy {
+  int64_t labelled = 0;
+  double float_top1 = 0, float_top5 = 0, quantized_top1 = 0, quantized_top5 = 0;  // 0..1
+};
+
+struct Evaluation {
+  int64_t samples = 0;
+  std::vector<OutputMetrics> outputs;
+  // Mean over samples and outputs of each one's dB: comparable with tools that average dB.
+  double sqnr_db_mean_all_outputs = 0;
+  std::optional<Accuracy> accuracy;  // of the first output
+
+  Json ToJson() const;
+};
+
+// Samples are spread over threads; sums are merged in sample order, so the result does not depend on
+// the number of threads. Errors: CALIBRATION_DATA_ERROR of a sample; ARGUMENT_ERROR for a label that
+// is no class index or when no sample has a label; CANCELLED; those of the models.
+absl::StatusOr<Evaluation> Evaluate(const ModelUnderTest& reference,
+                                    const ModelUnderTest& candidate, const Dataset& dataset,
+                                    const EvaluationOptions& options, ProgressSink& sink,
+                                    const CancelToken& cancel);
+
+}  // namespace qb

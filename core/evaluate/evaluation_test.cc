@@ -1,0 +1,105 @@
+#include "core/evaluate/evaluation.h"
+
+#include "core/base/failure.h"
+#include "core/base/testing/status_matchers.h"
+
+namespace qb {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Class scores that depend on the sample; `flip` exchanges the two best classes of odd samples.
+class FakeModel final : public ModelUnderTest {
+ public:
+  explicit FakeModel(bool flip) : flip_(flip) {}
+  absl::StatusOr<std::vector<Tensor>> Run(absl::Span<const Tensor> inputs, int) const override {
+    const float x = inputs[0].values<float>()[0];
+    const bool odd = static_cast<int>(x) % 2 == 1;
+    std::vector<float> scores = {1, 2, 3, 0, 0, 0};
+    if (flip_ && odd) {
+      std::swap(scores[1], scores[2]);
+    }
+    return std::vector<Tensor>{Tensor::OfFloats({1, 6}, scores)};
+  }
+
+ private:
+  bool flip_;
+};
+
+class CountingDataset final : public Dataset {
+ public:
+  explicit CountingDataset(int64_t size) {
+    for (int64_t i = 0; i < size; ++i) {
+      names_.push_back(absl::StrCat("s", i));
+    }
+  }
+  int64_t size() const override { return static_cast<int64_t>(names_.size()); }
+  const std::string& name(int64_t index) const override {
+    return names_[static_cast<size_t>(index)];
+  }
+  absl::StatusOr<std::vector<Tensor>> Load(int64_t index) const override {
+    return std::vector<Tensor>{Tensor::OfFloats({1}, {static_cast<float>(index)})};
+  }
+
+ private:
+  std::vector<std::string> names_;
+};
+
+TEST(Evaluate, CountsAgreementAndTopK) {
+  Labels labels;
+  for (int i = 0; i < 10; ++i) {
+    labels[absl::StrCat("s", i)] = "2";
+  }
+  EvaluationOptions options;
+  options.output_names = {"scores"};
+  options.labels = &labels;
+  NullProgressSink sink;
+  CancelToken cancel;
+  std::string previous;
+  for (const int threads : {1, 3}) {
+    options.threads = threads;
+    QB_ASSERT_OK_AND_ASSIGN(const Evaluation result,
+                            Evaluate(FakeModel(false), FakeModel(true), CountingDataset(10), options,
+                                     sink, cancel));
+    EXPECT_EQ(result.samples, 10);
+    EXPECT_DOUBLE_EQ(*result.outputs[0].agreement, 0.5);
+    EXPECT_DOUBLE_EQ(result.accuracy->float_top1, 1.0);
+    EXPECT_DOUBLE_EQ(result.accuracy->quantized_top1, 0.5);
+    EXPECT_DOUBLE_EQ(result.accuracy->quantized_top5, 1.0);
+    const std::string json = result.ToJson().Dump();
+    EXPECT_TRUE(previous.empty() || previous == json);
+    previous = json;
+  }
+}
+
+TEST(Evaluate, BadLabelsAreNamed) {
+  EvaluationOptions options;
+  options.output_names = {"scores"};
+  NullProgressSink sink;
+  CancelToken cancel;
+  for (const auto& [labels, message] : std::vector<std::pair<Labels, std::string>>{
+           {{{"s1", "6"}}, "no class index in [0, 6)"},
+           {{{"s1", "cat"}}, "'cat' is no class index"},
+           {{{"other", "1"}}, "no sample has a label"}}) {
+    options.labels = &labels;
+    const auto result =
+        Evaluate(FakeModel(false), FakeModel(false), CountingDataset(3), options, sink, cancel);
+    EXPECT_EQ(FailureCodeOf(result.status()), FailureCode::kArgumentError);
+    EXPECT_THAT(std::string(result.status().message()), HasSubstr(message));
+  }
+}
+
+TEST(Evaluate, StopsWhenCancelled) {
+  EvaluationOptions options;
+  options.output_names = {"scores"};
+  NullProgressSink sink;
+  CancelToken cancel;
+  cancel.Cancel();
+  EXPECT_EQ(Evaluate(FakeModel(false), FakeModel(false), CountingDataset(3), options, sink, cancel)
+                .status()
+                .code(),
+            absl::StatusCode::kCancelled);
+}
+
+}  // namespace
+}  // namespace qb
