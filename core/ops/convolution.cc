@@ -74,6 +74,7 @@ absl::StatusOr<TensorType> InferConvolution(const InferenceInput& input) {
   QB_ASSIGN_OR_RETURN(type.shape[axes.width],
                       CountWindows("w", type.shape[axes.width], columns, false));
   type.shape[axes.channel] = input.shape(ConvolutionAttrs::kWeights)[0];
+  QB_RETURN_IF_ERROR(CheckedElements(type.shape.dims()).status());
   return type;
 }
 

@@ -43,6 +43,7 @@ absl::StatusOr<TensorType> InferPooling(const InferenceInput& input) {
                                                            attrs.is_ceil_mode));
   QB_RETURN_IF_ERROR(CheckPadding("h", rows));
   QB_RETURN_IF_ERROR(CheckPadding("w", columns));
+  QB_RETURN_IF_ERROR(CheckedElements(type.shape.dims()).status());
   return type;
 }
 
