@@ -1,0 +1,32 @@
+// The command line of qbc-worker.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+
+namespace qb::worker {
+
+struct AgentFlags {
+  std::string server;
+  std::string work_dir;
+  std::string compiler_binary = "qbcompiler";
+  std::string worker_id;  // default: <host>-<hash of the work folder>, stable over restarts
+  int slots = 1;
+  int threads_per_job = 0;  // 0: the CPUs divided by the slots, at least 1
+  absl::Duration kill_grace = absl::Seconds(10);
+  bool help = false;
+  bool version = false;
+};
+
+// `arguments` without the program's name; "--name value" and "--name=value".
+// Errors: InvalidArgument that names the flag and what it accepts.
+absl::StatusOr<AgentFlags> ParseAgentFlags(absl::Span<const char* const> arguments);
+
+// What --help prints.
+absl::string_view AgentUsage();
+
+}  // namespace qb::worker

@@ -1,0 +1,175 @@
+#include "worker/agent/grpc_worker_stub.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/status_macros.h"
+#include "proto/qbc/v1/blob_service.grpc.pb.h"
+#include "proto/qbc/v1/worker_service.grpc.pb.h"
+
+namespace qb::worker {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr seconds kCallDeadline(10);
+// A stream ends itself when the peer is gone (keepalive) or the attempt is stopped; the deadline is
+// only the last resort.
+constexpr seconds kStreamDeadline(3600);
+
+absl::Status ToAbsl(const grpc::Status& status) {
+  // The codes of gRPC and Abseil are the same numbers.
+  return status.ok() ? absl::OkStatus()
+                     : absl::Status(static_cast<absl::StatusCode>(status.error_code()),
+                                    status.error_message());
+}
+
+void SetDeadline(grpc::ClientContext& context, milliseconds timeout) {
+  context.set_deadline(std::chrono::system_clock::now() + timeout);
+}
+
+bool IsLocal(absl::string_view server) {
+  return absl::StartsWith(server, "unix:") || absl::StartsWith(server, "127.0.0.1:") ||
+         absl::StartsWith(server, "[::1]:") || absl::StartsWith(server, "localhost:");
+}
+
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& server) {
+  grpc::ChannelArguments arguments;
+  // A restarted server is found within a second.
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 200);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  // We retry with the protocol's own rules (fences, offsets).
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  return grpc::CreateCustomChannel(server, grpc::InsecureChannelCredentials(), arguments);
+}
+
+class GrpcWorkerStub final : public WorkerStub {
+ public:
+  explicit GrpcWorkerStub(const std::shared_ptr<grpc::Channel>& channel)
+      : worker_(v1::WorkerService::NewStub(channel)), blobs_(v1::BlobService::NewStub(channel)) {}
+
+  absl::StatusOr<v1::SyncResponse> Sync(const v1::SyncRequest& request,
+                                        CallHandle& handle) override {
+    grpc::ClientContext context;
+    SetDeadline(context, kCallDeadline + seconds(request.max_wait().seconds() + 1));
+    v1::SyncResponse response;
+    handle.Begin([&context] { context.TryCancel(); });
+    const grpc::Status status = worker_->Sync(&context, request, &response);
+    handle.End();
+    QB_RETURN_IF_ERROR(ToAbsl(status));
+    return response;
+  }
+
+  absl::StatusOr<v1::AppendEventsResponse> AppendEvents(
+      const v1::AppendEventsRequest& request) override {
+    return Call<v1::AppendEventsResponse>(*worker_, &v1::WorkerService::Stub::AppendEvents,
+                                          request);
+  }
+  absl::StatusOr<v1::PutLogResponse> PutLog(const v1::PutLogRequest& request) override {
+    return Call<v1::PutLogResponse>(*worker_, &v1::WorkerService::Stub::PutLog, request);
+  }
+  absl::StatusOr<v1::CompleteAttemptResponse> CompleteAttempt(
+      const v1::CompleteAttemptRequest& request) override {
+    return Call<v1::CompleteAttemptResponse>(*worker_, &v1::WorkerService::Stub::CompleteAttempt,
+                                             request);
+  }
+  absl::StatusOr<v1::QueryWriteResponse> QueryWrite(const v1::QueryWriteRequest& request) override {
+    return Call<v1::QueryWriteResponse>(*blobs_, &v1::BlobService::Stub::QueryWrite, request);
+  }
+
+  absl::Status ReadBlob(const std::string& sha256, int64_t offset, BlobSink sink) override {
+    grpc::ClientContext context;
+    SetDeadline(context, kStreamDeadline);
+    v1::ReadBlobRequest request;
+    request.set_sha256(sha256);
+    request.set_offset(offset);
+    const std::unique_ptr<grpc::ClientReader<v1::ReadBlobResponse>> reader =
+        blobs_->ReadBlob(&context, request);
+    v1::ReadBlobResponse response;
+    absl::Status sunk;
+    while (sunk.ok() && reader->Read(&response)) {
+      if (response.offset() != offset) {
+        sunk = absl::DataLossError(absl::StrCat("blob ", sha256, ": the server sent offset ",
+                                                response.offset(), " after ", offset));
+        break;
+      }
+      offset += static_cast<int64_t>(response.data().size());
+      sunk = sink(response.data());
+    }
+    if (!sunk.ok()) {
+      context.TryCancel();
+      while (reader->Read(&response)) {
+      }
+    }
+    const absl::Status status = ToAbsl(reader->Finish());
+    return sunk.ok() ? status : sunk;
+  }
+
+  absl::StatusOr<v1::WriteBlobResponse> WriteBlob(const v1::WriteBlobHeader& header,
+                                                  BlobSource source) override {
+    grpc::ClientContext context;
+    SetDeadline(context, kStreamDeadline);
+    v1::WriteBlobResponse response;
+    const std::unique_ptr<grpc::ClientWriter<v1::WriteBlobRequest>> writer =
+        blobs_->WriteBlob(&context, &response);
+    v1::WriteBlobRequest request;
+    *request.mutable_header() = header;
+    absl::Status sourced;
+    // A failed Write means that the server has answered already: Finish tells what.
+    while (writer->Write(request)) {
+      absl::StatusOr<std::string> bytes = source();
+      if (!bytes.ok() || bytes->empty()) {
+        sourced = bytes.status();
+        break;
+      }
+      request.clear_header();
+      request.set_data(*std::move(bytes));
+    }
+    if (sourced.ok()) {
+      writer->WritesDone();
+    } else {
+      context.TryCancel();
+    }
+    const absl::Status status = ToAbsl(writer->Finish());
+    QB_RETURN_IF_ERROR(sourced);
+    QB_RETURN_IF_ERROR(status);
+    return response;
+  }
+
+ private:
+  template <typename Response, typename Stub, typename Method, typename Request>
+  static absl::StatusOr<Response> Call(Stub& stub, Method method, const Request& request) {
+    grpc::ClientContext context;
+    SetDeadline(context, kCallDeadline);
+    Response response;
+    const grpc::Status status = (stub.*method)(&context, request, &response);
+    QB_RETURN_IF_ERROR(ToAbsl(status));
+    return response;
+  }
+
+  const std::unique_ptr<v1::WorkerService::Stub> worker_;
+  const std::unique_ptr<v1::BlobService::Stub> blobs_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<WorkerStub>> MakeGrpcWorkerStub(const std::string& server) {
+  if (!IsLocal(server)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--server '", server,
+        "': accepted are unix:/path and 127.0.0.1:port, [::1]:port or localhost:port; other hosts "
+        "need TLS, which does not exist yet"));
+  }
+  return std::make_unique<GrpcWorkerStub>(MakeChannel(server));
+}
+
+}  // namespace qb::worker

@@ -1,0 +1,151 @@
+// qbc-worker: the agent that takes compile jobs from a qbc-server.
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "core/base/digest.h"
+#include "core/base/log.h"
+#include "core/base/status_macros.h"
+#include "core/base/uuid.h"
+#include "worker/agent/agent.h"
+#include "worker/agent/agent_flags.h"
+#include "worker/agent/attempt_directory.h"
+#include "worker/agent/child_runner.h"
+#include "worker/agent/compiler_binary.h"
+#include "worker/agent/grpc_worker_stub.h"
+
+namespace qb::worker {
+namespace {
+
+constexpr char kVersion[] = "0.1.0";
+
+void LogToStderr(LogLevel level, const std::string& message) {
+  const std::string time =
+      absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::Now(), absl::UTCTimeZone());
+  const std::string line =
+      absl::StrCat(time, " ", LogLevelName(level), " qbc-worker: ", message, "\n");
+  // One write a line, so that lines of several threads do not mix.
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
+std::string HostName() {
+  std::array<char, 256> name = {};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : "unknown";
+}
+
+// Letters that a worker_id may have, from a host name that may have others.
+std::string DefaultWorkerId(const std::string& work_dir) {
+  std::string host = HostName().substr(0, 40);
+  for (char& c : host) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    c = plain ? c : '-';
+  }
+  return absl::StrCat(host, "-", Sha256Hex(work_dir).substr(0, 8));
+}
+
+AgentOptions MakeOptions(const AgentFlags& flags, const WorkDirectory& work,
+                         const std::string& compiler, const std::string& build) {
+  const int cpus = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  AgentOptions options;
+  options.worker_id = flags.worker_id.empty() ? DefaultWorkerId(work.path()) : flags.worker_id;
+  options.epoch = MakeUuidV7();
+  v1::WorkerCapabilities& capabilities = options.capabilities;
+  capabilities.set_compiler_build(build);
+  capabilities.set_worker_version(kVersion);
+  capabilities.set_slots(flags.slots);
+  capabilities.set_cpus(cpus);
+  capabilities.set_memory_bytes(int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGE_SIZE));
+  capabilities.set_host(HostName());
+  capabilities.set_pid(::getpid());
+  options.attempt.work_dir = work.path();
+  options.attempt.compiler_binary = compiler;
+  options.attempt.default_threads =
+      flags.threads_per_job > 0 ? flags.threads_per_job : std::max(1, cpus / flags.slots);
+  options.attempt.kill_grace = flags.kill_grace;
+  return options;
+}
+
+int WaitForSignal(const sigset_t& signals) {
+  int signal = 0;
+  sigwait(&signals, &signal);
+  return signal;
+}
+
+absl::Status RunAgent(const AgentFlags& flags, const sigset_t& signals) {
+  QB_ASSIGN_OR_RETURN(const std::unique_ptr<WorkerStub> stub, MakeGrpcWorkerStub(flags.server));
+  QB_ASSIGN_OR_RETURN(const std::string compiler, FindCompilerBinary(flags.compiler_binary));
+  QB_ASSIGN_OR_RETURN(const WorkDirectory work, WorkDirectory::Open(flags.work_dir));
+  QB_ASSIGN_OR_RETURN(const std::string build, QueryCompilerBuild(compiler));
+  AgentOptions options = MakeOptions(flags, work, compiler, build);
+  LogToStderr(LogLevel::kInfo,
+              absl::StrCat("worker ", options.worker_id, ", ", flags.slots, " slots, compiler ",
+                           build, ", server ", flags.server, ", processes swept at the start: ",
+                           work.swept_processes()));
+  ProcessRunner runner;
+  Agent agent(std::move(options), *stub, runner, LogToStderr);
+  absl::Status status;
+  std::atomic<bool> ended = false;
+  std::thread loop([&] {
+    status = agent.Run();
+    ended = true;
+    ::kill(::getpid(), SIGTERM);  // wakes the wait below
+  });
+  WaitForSignal(signals);
+  agent.Shutdown();
+  if (!ended) {
+    WaitForSignal(signals);
+  }
+  if (!ended) {
+    // A second signal from outside does not wait: the kernel kills the compile processes with us.
+    ::_exit(130);
+  }
+  loop.join();
+  return status;
+}
+
+int Main(int argc, char** argv) {
+  const absl::StatusOr<AgentFlags> flags =
+      ParseAgentFlags(absl::MakeConstSpan(argv + 1, static_cast<size_t>(argc - 1)));
+  if (!flags.ok()) {
+    LogToStderr(LogLevel::kError, std::string(flags.status().message()));
+    return 2;
+  }
+  if (flags->help) {
+    std::fputs(std::string(AgentUsage()).c_str(), stdout);
+    return 0;
+  }
+  if (flags->version) {
+    std::printf("qbc-worker %s\n", kVersion);
+    return 0;
+  }
+  // Before any thread starts, so that all inherit it and only WaitForSignal takes these.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+  const absl::Status status = RunAgent(*flags, signals);
+  if (!status.ok()) {
+    LogToStderr(LogLevel::kError, std::string(status.message()));
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace qb::worker
+
+int main(int argc, char** argv) { return qb::worker::Main(argc, argv); }

@@ -1,0 +1,34 @@
+#include <array>
+
+#include "worker/qbcompiler/command.h"
+
+namespace qb::worker {
+namespace {
+
+Command NotYet(absl::string_view name, absl::string_view summary) {
+  return {name, summary, "This command is not supported yet.", {}, nullptr};
+}
+
+}  // namespace
+
+absl::Span<const Command> AllCommands() {
+  static const std::array<Command, 14> kCommands = {
+      CompileCommand(),
+      ParseCommand(),
+      QuantizeCommand(),
+      RunCommand(),
+      EvaluateCommand(),
+      LayersCommand(),
+      InfoCommand(),
+      CheckCommand(),
+      PresetsCommand(),
+      DumpConfigCommand(),
+      NotYet("validate", "can this model be compiled for this target"),
+      NotYet("extract-body", "the largest NPU subgraph as a new .mblt"),
+      NotYet("export-onnx", "plain ONNX of an .mblt, QDQ ONNX of an .mxq"),
+      NotYet("make-calib", "preprocess a folder of images into samples"),
+  };
+  return kCommands;
+}
+
+}  // namespace qb::worker

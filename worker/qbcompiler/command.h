@@ -1,0 +1,46 @@
+// The commands of qbcompiler: one file each under commands/, one row each in all_commands.cc.
+#pragma once
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "core/base/cancel_token.h"
+#include "core/base/flags.h"
+#include "worker/qbcompiler/reporter.h"
+
+namespace qb::worker {
+
+struct CommandContext {
+  const ParsedFlags& flags;
+  Reporter& reporter;
+  const CancelToken& cancel;
+};
+
+struct Command {
+  absl::string_view name;
+  absl::string_view summary;      // one line
+  absl::string_view description;  // what a person learns from --help
+  absl::Span<const FlagDef> flags;
+  // Null: known from the manual, but not built yet. Calls Reporter::Result on success.
+  absl::Status (*run)(CommandContext& context);
+};
+
+// In the order of the help.
+absl::Span<const Command> AllCommands();
+
+// commands/<name>.cc
+const Command& CompileCommand();
+const Command& ParseCommand();
+const Command& QuantizeCommand();
+const Command& DumpConfigCommand();
+const Command& InfoCommand();
+const Command& LayersCommand();
+const Command& RunCommand();
+const Command& EvaluateCommand();
+const Command& PresetsCommand();
+const Command& CheckCommand();
+
+// The whole program after the signal handlers are set: parses, runs, reports. Returns the exit code.
+int RunCommandLine(absl::Span<const std::string> arguments, bool jsonl, const CancelToken& cancel);
+
+}  // namespace qb::worker

@@ -1,0 +1,194 @@
+#include "worker/qbcompiler/commands/compile_flags.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "core/base/atomic_file.h"
+#include "core/base/failure.h"
+#include "core/base/status_macros.h"
+#include "core/base/thread_pool.h"
+#include "core/target/target_spec.h"
+
+namespace qb::worker {
+namespace {
+
+constexpr int64_t kMostConfigBytes = 4 << 20;
+
+void AddOverride(const ParsedFlags& flags, absl::string_view flag, absl::string_view path,
+                 ConfigSources& sources) {
+  if (flags.Has(flag)) {
+    sources.overrides.push_back(
+        {std::string(path), Json(flags.Get(flag)), absl::StrCat("--", flag)});
+  }
+}
+
+void AddSwitch(const ParsedFlags& flags, absl::string_view flag, absl::string_view path,
+               ConfigSources& sources) {
+  if (const std::optional<bool> value = flags.GetSwitch(flag); value.has_value()) {
+    sources.overrides.push_back({std::string(path), Json(*value), absl::StrCat("--", flag)});
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<CompileConfig> ResolveConfig(const ParsedFlags& flags, ProgressSink& sink) {
+  ConfigSources sources;
+  sources.preset = flags.Get("config-preset");
+  if (flags.Has("compile-config")) {
+    sources.file_name = flags.Get("compile-config");
+    absl::StatusOr<std::string> text = ReadFile(sources.file_name, kMostConfigBytes);
+    if (!text.ok()) {
+      return WithFailureCode(text.status(), FailureCode::kConfigError);
+    }
+    sources.file_text = *std::move(text);
+  }
+  AddOverride(flags, "device", "device", sources);
+  AddOverride(flags, "inference-scheme", "inferenceScheme", sources);
+  AddSwitch(flags, "cpu-offload", "cpuOffload", sources);
+  AddSwitch(flags, "use-random-calib", "useRandomCalib", sources);
+  if (flags.Has("calib-data-path")) {
+    Json paths = Json::Array();
+    for (const std::string& path : flags.GetAll("calib-data-path")) {
+      paths.Append(Json(path));
+    }
+    sources.overrides.push_back({"calibDataPaths", std::move(paths), "--calib-data-path"});
+  }
+  QB_ASSIGN_OR_RETURN(CompileConfig config, CompileConfig::Resolve(sources));
+  for (const std::string& warning : config.warnings()) {
+    sink.OnLog(LogLevel::kWarning, "config", warning);
+  }
+  return config;
+}
+
+absl::StatusOr<std::string> Required(const ParsedFlags& flags, absl::string_view name) {
+  const std::string value = flags.Get(name);
+  if (value.empty()) {
+    return Failure(FailureCode::kArgumentError, absl::StrCat("--", name, " is missing"));
+  }
+  return value;
+}
+
+absl::StatusOr<std::string> RequiredTarget(const ParsedFlags& flags) {
+  const std::string value = flags.Get("target-device");
+  if (!value.empty()) {
+    return value;
+  }
+  std::vector<absl::string_view> names;
+  for (const TargetSpec& target : AllTargets()) {
+    names.emplace_back(target.name);
+  }
+  return Failure(FailureCode::kArgumentError, absl::StrCat("--target-device is missing; devices: ",
+                                                           absl::StrJoin(names, ", ")));
+}
+
+absl::StatusOr<int> ThreadCount(const ParsedFlags& flags, int64_t configured) {
+  const int available = AvailableThreads();
+  const int fallback =
+      configured > 0 ? static_cast<int>(std::min<int64_t>(configured, available)) : available;
+  QB_ASSIGN_OR_RETURN(const int threads, flags.GetInt("threads", fallback, 1, 1024));
+  return threads;
+}
+
+absl::StatusOr<std::map<std::string, Shape>> InputShapes(const ParsedFlags& flags) {
+  std::map<std::string, Shape> shapes;
+  for (const std::string& text : flags.GetAll("input-shape")) {
+    const auto bad = [&](absl::string_view why) {
+      return Failure(FailureCode::kArgumentError,
+                     absl::StrCat("--input-shape ", text, ": ", why,
+                                  "; accepted is NAME:1x3x224x224"));
+    };
+    const size_t colon = text.rfind(':');
+    if (colon == std::string::npos || colon == 0) {
+      return bad("there is no ':' after a name");
+    }
+    std::vector<int64_t> dims;
+    for (const absl::string_view part : absl::StrSplit(text.substr(colon + 1), 'x')) {
+      int64_t dim = 0;
+      if (!absl::SimpleAtoi(part, &dim) || dim < 1) {
+        return bad(absl::StrCat("'", part, "' is no size"));
+      }
+      dims.push_back(dim);
+    }
+    if (!shapes.emplace(text.substr(0, colon), Shape(dims)).second) {
+      return bad("the input is named twice");
+    }
+  }
+  return shapes;
+}
+
+absl::StatusOr<ParseRequest> MakeParseRequest(const ParsedFlags& flags,
+                                              const CompileConfig& config) {
+  ParseRequest request;
+  QB_ASSIGN_OR_RETURN(request.model_path, Required(flags, "model"));
+  if (flags.Has("backend")) {
+    request.backend = flags.Get("backend");
+  }
+  QB_ASSIGN_OR_RETURN(request.output_path, Required(flags, "output"));
+  QB_ASSIGN_OR_RETURN(request.target, RequiredTarget(flags));
+  QB_ASSIGN_OR_RETURN(request.input_shapes, InputShapes(flags));
+  QB_ASSIGN_OR_RETURN(request.threads,
+                      ThreadCount(flags, config.Int("resourceManagement.threads")));
+  return request;
+}
+
+absl::StatusOr<QuantizeRequest> MakeQuantizeRequest(const ParsedFlags& flags,
+                                                    const CompileConfig& config) {
+  QuantizeRequest request;
+  request.mblt_path = flags.Get("mblt");
+  QB_ASSIGN_OR_RETURN(request.output_path, Required(flags, "output"));
+  QB_ASSIGN_OR_RETURN(request.target, RequiredTarget(flags));
+  request.calibration_paths = config.Strings("calibDataPaths");
+  request.evaluation_path = flags.Get("eval-data");
+  request.labels_path = flags.Get("eval-labels");
+  request.config_save_path = flags.Get("config-save-path");
+  request.require_device = flags.Has("require-device");
+  QB_ASSIGN_OR_RETURN(request.threads,
+                      ThreadCount(flags, config.Int("resourceManagement.threads")));
+  if (!request.labels_path.empty() && request.evaluation_path.empty()) {
+    return Failure(FailureCode::kArgumentError, "--eval-labels needs --eval-data");
+  }
+  return request;
+}
+
+Json ResultFields(const CompileResult& result) {
+  Json outputs = Json::Array();
+  for (const OutputFile& output : result.outputs) {
+    outputs.Append(Json::Object()
+                       .Set("path", output.path)
+                       .Set("sha256", output.sha256)
+                       .Set("bytes", output.bytes));
+  }
+  return Json::Object()
+      .Set("outputs", std::move(outputs))
+      .Set("device", result.device)
+      .Set("report", result.report);
+}
+
+std::string ResultText(const CompileResult& result) {
+  std::string text;
+  for (const OutputFile& output : result.outputs) {
+    absl::StrAppend(&text, output.path, "  ", output.bytes, " bytes  sha256 ", output.sha256, "\n");
+  }
+  const Json& check = result.report["check"];
+  for (const Json& output : check["outputs"].items()) {
+    absl::StrAppendFormat(&text, "check %s, output %s: SQNR %.1f dB", check["data"].as_string(),
+                          output["name"].as_string(), output["sqnr_db"].as_double());
+    if (output["agreement"].is_number()) {
+      absl::StrAppendFormat(&text, ", agreement %.2f %%", output["agreement"].as_double() * 100);
+    }
+    text.push_back('\n');
+  }
+  if (check["float_top1"].is_number()) {
+    absl::StrAppendFormat(&text, "top-1: float %.2f %%, quantized %.2f %% (%d labelled samples)\n",
+                          check["float_top1"].as_double() * 100,
+                          check["quantized_top1"].as_double() * 100, check["labelled"].as_int());
+  }
+  return text;
+}
+
+}  // namespace qb::worker

@@ -1,0 +1,49 @@
+#include <array>
+
+#include "absl/strings/match.h"
+#include "core/base/atomic_file.h"
+#include "core/base/failure.h"
+#include "core/base/status_macros.h"
+#include "core/config/compile_config.h"
+#include "worker/qbcompiler/command.h"
+
+namespace qb::worker {
+namespace {
+
+constexpr auto kFlags = std::to_array<FlagDef>({
+    {"output", 'o', FlagKind::kValue, "FILE", ".yaml, .yml: YAML; anything else JSON; default: "
+                                              "YAML on stdout"},
+    {"preset", 0, FlagKind::kValue, "NAME", "start from this preset instead of the defaults"},
+});
+
+absl::Status Run(CommandContext& context) {
+  ConfigSources sources;
+  sources.preset = context.flags.Get("preset");
+  QB_ASSIGN_OR_RETURN(const CompileConfig config, CompileConfig::Resolve(sources));
+  const std::string path = context.flags.Get("output");
+  const bool yaml =
+      path.empty() || absl::EndsWith(path, ".yaml") || absl::EndsWith(path, ".yml");
+  const Json tree = config.ToGroupedJson();
+  const std::string text = yaml ? JsonToYaml(tree) : tree.Dump(2) + "\n";
+  if (path.empty()) {
+    context.reporter.Result(Json::Object().Set("config", tree), text);
+    return absl::OkStatus();
+  }
+  QB_RETURN_IF_ERROR(
+      WithFailureCode(WriteFileAtomically(path, text), FailureCode::kOutputWriteError));
+  context.reporter.Result(
+      Json::Object().Set("outputs", Json::Array().Append(Json::Object().Set("path", path))), "");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+const Command& DumpConfigCommand() {
+  static const Command kCommand = {"dump-config", "a settings file with every field",
+                                   "Writes all settings with their values, ready to be edited and "
+                                   "given back with --compile-config.",
+                                   kFlags, Run};
+  return kCommand;
+}
+
+}  // namespace qb::worker

@@ -1,0 +1,35 @@
+#include <array>
+
+#include "core/base/status_macros.h"
+#include "worker/qbcompiler/command.h"
+#include "worker/qbcompiler/commands/compile_flags.h"
+
+namespace qb::worker {
+namespace {
+
+constexpr auto kFlags =
+    std::to_array<FlagDef>({kModelFlag, kOutputFlag, kBackendFlag, kTargetFlag, kDeviceFlag,
+                            kOffloadFlag, kPresetFlag, kConfigFlag, kShapeFlag, kThreadsFlag});
+
+absl::Status Run(CommandContext& context) {
+  QB_ASSIGN_OR_RETURN(const CompileConfig config, ResolveConfig(context.flags, context.reporter));
+  QB_ASSIGN_OR_RETURN(const ParseRequest request, MakeParseRequest(context.flags, config));
+  context.reporter.Plan(ParseStages());
+  QB_ASSIGN_OR_RETURN(const CompileResult result,
+                      Parse(request, config, context.reporter, context.cancel));
+  context.reporter.Result(ResultFields(result), ResultText(result));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+const Command& ParseCommand() {
+  static const Command kCommand = {
+      "parse", "model -> .mblt",
+      "Imports a trained model, simplifies its graph, checks every layer against the target and "
+      "writes the result. `quantize` goes on from there.",
+      kFlags, Run};
+  return kCommand;
+}
+
+}  // namespace qb::worker

@@ -1,0 +1,37 @@
+// qbcompiler: compiles a model on this machine. What the worker agent runs, one process a job.
+#include <csignal>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "core/base/cancel_token.h"
+#include "worker/qbcompiler/command.h"
+
+namespace {
+
+// The handler can reach nothing but a global; it is set once before the handlers are installed.
+qb::CancelToken* g_cancel = nullptr;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+
+void OnSignal(int) { g_cancel->Cancel(); }
+
+bool WantsJsonl() {
+  const char* value = std::getenv("QBCOMPILER_JSONL");
+  const std::string text = absl::AsciiStrToLower(value == nullptr ? "" : value);
+  return text == "1" || text == "true" || text == "yes" || text == "on";
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  qb::CancelToken cancel;
+  g_cancel = &cancel;
+  struct sigaction action = {};
+  action.sa_handler = OnSignal;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGINT, &action, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  return qb::worker::RunCommandLine(arguments, WantsJsonl(), cancel);
+}
