@@ -1,0 +1,36 @@
+// The table of commands, in the order of `qbc --help`.
+#include <array>
+
+#include "client/cli/command.h"
+
+namespace qb::client {
+namespace {
+
+constexpr Command NotYet(absl::string_view name, absl::string_view summary) {
+  return Command{name, "", summary, "", {}, nullptr};
+}
+
+}  // namespace
+
+absl::Span<const Command> AllCommands() {
+  static const auto commands = std::to_array<Command>({
+      CompileCommand(),
+      SubmitCommand(),
+      JobsCommand(),
+      GetCommand(),
+      WatchCommand(),
+      WaitCommand(),
+      LogsCommand(),
+      CancelCommand(),
+      DownloadCommand(),
+      StatusCommand(),
+      VersionCommand(),
+      NotYet("retry", "Run a job that failed again"),
+      NotYet("share", "Let others read a job"),
+      NotYet("login", "Store a token for a server"),
+      NotYet("completion", "Completion for a shell"),
+  });
+  return commands;
+}
+
+}  // namespace qb::client

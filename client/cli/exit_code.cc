@@ -1,0 +1,73 @@
+#include "client/cli/exit_code.h"
+
+#include "absl/strings/cord.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/failure.h"
+
+namespace qb::client {
+namespace {
+
+constexpr char kExitPayload[] = "qbc/exit_code";
+
+}  // namespace
+
+absl::Status WithExitCode(absl::Status status, ExitCode code) {
+  if (!status.ok() && !status.GetPayload(kExitPayload).has_value()) {
+    status.SetPayload(kExitPayload, absl::Cord(absl::StrCat(static_cast<int>(code))));
+  }
+  return status;
+}
+
+absl::Status UsageError(absl::string_view message) {
+  return WithExitCode(Failure(FailureCode::kArgumentError, message), kExitUsage);
+}
+
+int ExitCodeOf(const absl::Status& status) {
+  int code = kExitOther;
+  if (const auto payload = status.GetPayload(kExitPayload);
+      payload.has_value() && absl::SimpleAtoi(std::string(*payload), &code)) {
+    return code;
+  }
+  switch (status.code()) {
+    case absl::StatusCode::kOk:
+      return kExitOk;
+    case absl::StatusCode::kCancelled:
+      return kExitInterrupted;
+    case absl::StatusCode::kInvalidArgument:
+      return kExitInvalidInput;
+    case absl::StatusCode::kNotFound:
+      return kExitNotFound;
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kUnauthenticated:
+      return kExitAuth;
+    case absl::StatusCode::kResourceExhausted:
+      return kExitLimit;
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kAborted:
+    case absl::StatusCode::kDeadlineExceeded:
+      return kExitUnavailable;
+    case absl::StatusCode::kDataLoss:
+      return kExitInfrastructure;
+    default:
+      return kExitOther;
+  }
+}
+
+std::string ErrorName(const absl::Status& status, std::string* message) {
+  *message = std::string(status.message());
+  const size_t colon = message->find(": ");
+  if (colon != std::string::npos) {
+    const std::string name = message->substr(0, colon);
+    if (FailureCodeFromName(name) != FailureCode::kNone) {
+      *message = message->substr(colon + 2);
+      return name;
+    }
+  }
+  if (ExitCodeOf(status) == kExitUsage) {
+    return std::string(FailureRowOf(FailureCode::kArgumentError).name);
+  }
+  return absl::StatusCodeToString(status.code());
+}
+
+}  // namespace qb::client

@@ -1,0 +1,40 @@
+// qbc get: one job in full.
+#include "client/cli/command.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/job_argument.h"
+#include "client/cli/job_text.h"
+#include "client/cli/json_form.h"
+#include "core/base/status_macros.h"
+
+namespace qb::client {
+namespace {
+
+absl::StatusOr<int> RunGet(const ParsedFlags& flags, Session& session) {
+  QB_ASSIGN_OR_RETURN(const std::string id, JobArgument(flags));
+  QB_ASSIGN_OR_RETURN(Connection * connection, session.connection());
+  QB_ASSIGN_OR_RETURN(const qbc::v1::Job job, FetchJob(*connection, id));
+  if (session.json()) {
+    session.Answer(Json::Object().Set("type", "job").Set("job", JobToJson(job)));
+  } else {
+    session.AnswerText(JobBlock(job));
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+const Command& GetCommand() {
+  static const Command command = {
+      .name = "get",
+      .usage = "get JOB",
+      .summary = "Show one job: state, times, failure, results",
+      .help = R"(The exit code tells only whether the job could be read; `qbc wait` ends with the
+job's own. With --json the resolved settings and the compiler's report are included.
+)",
+      .flags = {},
+      .run = RunGet,
+  };
+  return command;
+}
+
+}  // namespace qb::client

@@ -1,0 +1,31 @@
+// The flags that describe a job, for `compile` and `submit`: files and settings become a JobSpec.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "client/cli/flags.h"
+#include "client/cli/session.h"
+#include "client/cpp/manifest.h"
+#include "proto/qbc/v1/job.pb.h"
+
+namespace qb::client {
+
+absl::Span<const FlagDef> JobFlags();
+
+// What is to be submitted, and the bytes that it names.
+struct JobPlan {
+  qbc::v1::JobSpec spec;
+  std::vector<LocalBlob> blobs;
+  std::string model;  // as the user named it
+};
+
+// Reads and hashes the files. Errors: usage for flags, kExitInvalidInput for files.
+absl::StatusOr<JobPlan> PlanJob(const ParsedFlags& flags, Session& session);
+
+// Uploads what the server misses and submits the job; the job as the server accepted it.
+absl::StatusOr<qbc::v1::Job> UploadAndSubmit(const JobPlan& plan, Session& session);
+
+}  // namespace qb::client

@@ -1,0 +1,165 @@
+#include "client/cli/session.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/json_form.h"
+#include "client/cli/printable.h"
+#include "core/base/failure.h"
+#include "core/base/status_macros.h"
+
+namespace qb::client {
+namespace {
+
+constexpr auto kSharedFlags = std::to_array<FlagDef>({
+    {"server", 0, FlagKind::kValue, "ADDRESS",
+     "The compile server: unix:/path, /path or host:port. Default: $QBC_SERVER, else the socket "
+     "qbc.sock in $XDG_RUNTIME_DIR (in /tmp/qbc-<uid> without that)."},
+    {"json", 0, FlagKind::kSwitch, "",
+     "Answers as JSON, one object a line on standard output; a command that follows a job prints its "
+     "events too, the answer last."},
+    {"progress", 0, FlagKind::kValue, "HOW",
+     "auto (default: a bar on a terminal, else plain lines), plain, or none."},
+    {"help", 'h', FlagKind::kSwitch, "", "This text."},
+});
+
+// The failure of a job; its code is the table's, also when a newer server's number is not in it.
+const FailureRow* RowOf(const qbc::v1::JobFailure& failure) {
+  for (const FailureRow& row : AllFailures()) {
+    if (static_cast<int>(row.code) == static_cast<int>(failure.reason())) {
+      return &row;
+    }
+  }
+  return nullptr;
+}
+
+absl::string_view HintOf(const absl::Status& status, const std::string& address,
+                         std::string& storage) {
+  if (ExitCodeOf(status) == kExitUnavailable) {
+    storage = absl::StrCat("is a server running at ", address,
+                           "? Start one with qbc-server, or name another with --server");
+  } else if (ExitCodeOf(status) == kExitUsage) {
+    storage = "see --help";
+  }
+  return storage;
+}
+
+}  // namespace
+
+absl::Span<const FlagDef> SharedFlags() { return kSharedFlags; }
+
+std::string ServerAddress(const CliEnvironment& environment, const std::string& flag) {
+  if (!flag.empty()) {
+    return flag;
+  }
+  if (std::string address = environment.get_env("QBC_SERVER"); !address.empty()) {
+    return address;
+  }
+  const std::string folder = environment.get_env("XDG_RUNTIME_DIR");
+  return absl::StrCat("unix:", folder.empty() ? absl::StrCat("/tmp/qbc-", ::getuid()) : folder,
+                      "/qbc.sock");
+}
+
+void PrintError(const CliEnvironment& environment, absl::string_view code,
+                absl::string_view message, absl::string_view hint) {
+  const bool color = UseColor(environment);
+  std::ostream& err = *environment.err;
+  err << (color ? "\x1b[31m" : "") << "ERROR [" << PrintableLine(code) << "]"
+      << (color ? "\x1b[0m" : "") << ": " << Printable(message) << "\n";
+  if (!hint.empty()) {
+    err << "hint: " << PrintableLine(hint) << "\n";
+  }
+  err << std::flush;
+}
+
+absl::StatusOr<std::unique_ptr<Session>> Session::Create(const CliEnvironment& environment,
+                                                         const ParsedFlags& flags) {
+  const bool json = flags.Has("json");
+  QB_ASSIGN_OR_RETURN(const ViewKind kind,
+                      ChooseView(environment, flags.Get("progress"), json));
+  return std::unique_ptr<Session>(new Session(environment, json,
+                                              ServerAddress(environment, flags.Get("server")),
+                                              CreateProgressView(kind, environment)));
+}
+
+Session::Session(const CliEnvironment& environment, bool json, std::string address,
+                 std::unique_ptr<ProgressView> view)
+    : environment_(environment),
+      json_(json),
+      address_(std::move(address)),
+      view_(std::move(view)) {}
+
+absl::StatusOr<std::unique_ptr<Connection>> Session::NewConnection(Interruption* interruption) {
+  absl::StatusOr<std::unique_ptr<Stub>> stub = environment_.create_stub(address_);
+  if (!stub.ok()) {
+    return WithExitCode(stub.status(), kExitUsage);
+  }
+  ConnectionOptions options;
+  options.retry = environment_.retry;
+  options.interruption = interruption;
+  options.on_retry = [this](const absl::Status& why, absl::Duration delay) {
+    absl::MutexLock lock(&view_mutex_);
+    view_->OnRetry(why, delay);
+  };
+  return std::make_unique<Connection>(*std::move(stub), std::move(options));
+}
+
+absl::StatusOr<Connection*> Session::connection() {
+  if (connection_ == nullptr) {
+    QB_ASSIGN_OR_RETURN(connection_, NewConnection(environment_.interruption));
+  }
+  return connection_.get();
+}
+
+absl::StatusOr<std::unique_ptr<Connection>> Session::NewPatientConnection() {
+  return NewConnection(nullptr);
+}
+
+UploadListener Session::upload_listener() {
+  return [this](const UploadProgress& progress) {
+    absl::MutexLock lock(&view_mutex_);
+    view_->OnUpload(progress);
+  };
+}
+
+int Session::ReportOutcome(const qbc::v1::Job& job) {
+  if (job.state() == qbc::v1::JOB_STATE_SUCCEEDED) {
+    return kExitOk;
+  }
+  const qbc::v1::JobFailure& failure = job.failure();
+  const FailureRow* row = RowOf(failure);
+  view_->Clear();
+  if (!json_) {  // the JSON answer has the failure in it
+    PrintError(environment_, failure.reason_name(), failure.message(),
+               failure.hint().empty() && row != nullptr ? row->hint : failure.hint());
+  }
+  if (job.state() == qbc::v1::JOB_STATE_CANCELLED) {
+    return kExitCancelled;
+  }
+  return row != nullptr && row->qbc_exit != kExitOk ? row->qbc_exit : kExitInfrastructure;
+}
+
+int Session::ReportError(const absl::Status& status) {
+  view_->Clear();
+  std::string message;
+  const std::string name = ErrorName(status, &message);
+  std::string hint;
+  HintOf(status, address_, hint);
+  if (json_) {
+    Answer(Json::Object()
+               .Set("type", "error")
+               .Set("code", name)
+               .Set("message", message)
+               .Set("hint", hint)
+               .Set("exit_code", ExitCodeOf(status)));
+  } else {
+    PrintError(environment_, name, message, hint);
+  }
+  return ExitCodeOf(status);
+}
+
+}  // namespace qb::client
