@@ -20,6 +20,8 @@ struct ExecutorOptions {
   // sum can be accumulated inside the convolution before it), so name all that are needed.
   // Constants cannot be observed; an observed output gives the value of its operand.
   std::vector<const Node*> observed;
+  // A graph whose arena would be larger is refused.
+  int64_t most_arena_bytes = int64_t{16} << 30;
 };
 
 // Called on the running thread with a plain row-major view of the node's value, right after the value
@@ -70,7 +72,7 @@ class FloatExecutor {
 
 // Plans `graph` for this machine's CPU. The graph must outlive the executor and stay as it is.
 // Errors: Unimplemented "node 'x' (Op): ..." for a case without a kernel; InvalidArgument for
-// an observed constant.
+// an observed constant; ResourceExhausted above most_arena_bytes.
 absl::StatusOr<std::unique_ptr<FloatExecutor>> CreateCpuExecutor(
     const Graph& graph, const ExecutorOptions& options = {});
 

@@ -1,0 +1,153 @@
+// FloatExecutor on the CPU.
+#include <cstdlib>
+#include <cstring>
+#include <dnnl.hpp>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status_macros.h"
+#include "core/execute/execution_plan.h"
+#include "core/execute/executor.h"
+#include "core/execute/single_thread.h"
+#include "core/ops/op_def.h"
+
+namespace qb {
+namespace execute {
+namespace {
+
+struct FreeMemory {
+  void operator()(void* memory) const { std::free(memory); }
+};
+
+class CpuContext final : public FloatExecutor::Context {
+ public:
+  CpuContext(const ExecutionPlan& plan, const dnnl::engine& engine) : stream_(engine) {
+    const size_t bytes = static_cast<size_t>(plan.arena_bytes + kSlack) / kSlack * kSlack;
+    arena_.reset(std::aligned_alloc(kSlack, bytes));
+    QB_CHECK_MSG(arena_ != nullptr, "out of memory for an arena of ", bytes, " bytes");
+    for (const Place& place : plan.places) {
+      addresses_.push_back(place.kind == Place::Kind::kArena ? At(place.offset) : place.constant);
+    }
+  }
+
+  void* At(int64_t offset) { return static_cast<char*>(arena_.get()) + offset; }
+  // By index of value; those of inputs are set by each run.
+  std::vector<const void*>& addresses() { return addresses_; }
+  dnnl::stream& stream() { return stream_; }
+
+ private:
+  static constexpr int64_t kSlack = 4096;
+
+  dnnl::stream stream_;
+  std::unique_ptr<void, FreeMemory> arena_;
+  std::vector<const void*> addresses_;
+};
+
+class CpuExecutor final : public FloatExecutor {
+ public:
+  CpuExecutor(const Graph& graph, dnnl::engine engine, ExecutionPlan plan)
+      : graph_(graph), engine_(std::move(engine)), plan_(std::move(plan)) {}
+
+  std::unique_ptr<Context> NewContext() const override {
+    return std::make_unique<CpuContext>(plan_, engine_);
+  }
+  int64_t arena_bytes() const override { return plan_.arena_bytes; }
+  int64_t largest_live_bytes() const override { return plan_.largest_live_bytes; }
+  int64_t packed_weight_bytes() const override { return plan_.packed_weight_bytes; }
+
+ private:
+  absl::Status DoRun(Context& context, absl::Span<const Tensor> inputs, const RunOptions& options,
+                     std::vector<Tensor>* outputs) const override {
+    QB_RETURN_IF_ERROR(CheckInputs(inputs));
+    const SingleThreadScope one_thread;
+    CpuContext& own = static_cast<CpuContext&>(context);
+    std::vector<const void*>& addresses = own.addresses();
+    for (size_t i = 0; i < plan_.places.size(); ++i) {
+      if (plan_.places[i].kind == Place::Kind::kInput) {
+        addresses[i] = inputs[plan_.places[i].input].raw();
+      }
+    }
+    for (const PlannedStep& step : plan_.steps) {
+      QB_RETURN_IF_ERROR(RunStep(step, own, options));
+    }
+    outputs->clear();
+    for (size_t i = 0; i < plan_.outputs.size(); ++i) {
+      Tensor output = Tensor::Allocate(graph_.outputs()[i]->type());
+      if (output.size_bytes() > 0) {
+        std::memcpy(output.mutable_raw(), addresses[plan_.outputs[i]],
+                    static_cast<size_t>(output.size_bytes()));
+      }
+      outputs->push_back(std::move(output));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckInputs(absl::Span<const Tensor> inputs) const {
+    if (inputs.size() != graph_.inputs().size()) {
+      return absl::InvalidArgumentError(absl::StrCat("got ", inputs.size(), " inputs, the model has ",
+                                                     graph_.inputs().size()));
+    }
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const Node& input = *graph_.inputs()[i];
+      if (inputs[i].type() != input.type()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("input '", input.name(), "': got ", inputs[i].type().ToString(),
+                         ", the model takes ", input.type().ToString()));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status RunStep(const PlannedStep& step, CpuContext& context,
+                       const RunOptions& options) const {
+    const std::vector<const void*>& addresses = context.addresses();
+    if (step.kernel != nullptr) {
+      absl::InlinedVector<const void*, 8> operands;
+      for (size_t operand : step.operands) {
+        operands.push_back(addresses[operand]);
+      }
+      KernelArgs args;
+      args.operands = operands;
+      args.result = context.At(plan_.places[step.value].offset);
+      args.scratch = context.At(step.scratch_offset);
+      args.stream = &context.stream();
+      if (absl::Status status = step.kernel->Run(args); !status.ok()) {
+        return absl::Status(status.code(), absl::StrCat("node '", step.node->name(), "' (",
+                                                        OpDefOf(step.node->op()).name,
+                                                        "): ", status.message()));
+      }
+    }
+    if (step.observed && options.observer) {
+      options.observer(*step.node,
+                       Tensor::Borrow(step.node->type(), addresses[step.value], nullptr));
+    }
+    return absl::OkStatus();
+  }
+
+  const Graph& graph_;
+  const dnnl::engine engine_;
+  const ExecutionPlan plan_;
+};
+
+}  // namespace
+}  // namespace execute
+
+absl::StatusOr<std::unique_ptr<FloatExecutor>> CreateCpuExecutor(const Graph& graph,
+                                                                 const ExecutorOptions& options) {
+  const execute::SingleThreadScope one_thread;
+  dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  QB_ASSIGN_OR_RETURN(execute::ExecutionPlan plan, execute::MakePlan(graph, options, engine));
+  std::unique_ptr<FloatExecutor> executor =
+      std::make_unique<execute::CpuExecutor>(graph, std::move(engine), std::move(plan));
+  return executor;
+}
+
+absl::StatusOr<std::vector<Tensor>> RunOnce(const Graph& graph, absl::Span<const Tensor> inputs) {
+  QB_ASSIGN_OR_RETURN(std::unique_ptr<FloatExecutor> executor, CreateCpuExecutor(graph));
+  const std::unique_ptr<FloatExecutor::Context> context = executor->NewContext();
+  std::vector<Tensor> outputs;
+  QB_RETURN_IF_ERROR(executor->Run(*context, inputs, {}, &outputs));
+  return outputs;
+}
+
+}  // namespace qb

@@ -1,0 +1,47 @@
+// The order of work for one graph, and where each value lies. Internal to core/execute.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "core/execute/executor.h"
+#include "core/execute/kernel.h"
+#include "core/ir/graph.h"
+
+namespace qb::execute {
+
+// Where the bytes of a value are during a run.
+struct Place {
+  enum class Kind { kArena, kInput, kConstant };
+  Kind kind = Kind::kArena;
+  int64_t offset = 0;              // kArena: in bytes
+  size_t input = 0;                // kInput: index into the run's inputs
+  const void* constant = nullptr;  // kConstant
+};
+
+struct PlannedStep {
+  const Node* node = nullptr;
+  std::unique_ptr<Kernel> kernel;  // null when the value is there already
+  std::vector<size_t> operands;    // indices of values
+  size_t value = 0;                // index of the result
+  int64_t scratch_offset = 0;      // in the arena
+  bool observed = false;
+};
+
+struct ExecutionPlan {
+  std::vector<PlannedStep> steps;
+  std::vector<Place> places;     // by index of value
+  std::vector<size_t> outputs;   // values, in the order of graph.outputs()
+  int64_t arena_bytes = 0;
+  int64_t largest_live_bytes = 0;
+  int64_t packed_weight_bytes = 0;
+};
+
+// Errors: as CreateCpuExecutor.
+absl::StatusOr<ExecutionPlan> MakePlan(const Graph& graph, const ExecutorOptions& options,
+                                       const dnnl::engine& engine);
+
+}  // namespace qb::execute

@@ -1,0 +1,178 @@
+// Two operands with NumPy broadcasting.
+#include "core/ops/elementwise.h"
+
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "core/execute/kernels/all_kernels.h"
+#include "core/execute/kernels/clamp.h"
+#include "core/execute/kernels/dtype_dispatch.h"
+#include "core/execute/strided_loop.h"
+
+namespace qb::execute {
+namespace {
+
+// Integers wrap around as in two's complement, which signed arithmetic of C++ does not promise.
+template <typename T>
+using Wrapping = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>,
+                                             std::type_identity<T>>::type;
+
+struct Add {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return static_cast<T>(static_cast<Wrapping<T>>(a) + static_cast<Wrapping<T>>(b));
+  }
+};
+struct Subtract {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return static_cast<T>(static_cast<Wrapping<T>>(a) - static_cast<Wrapping<T>>(b));
+  }
+};
+struct Multiply {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return static_cast<T>(static_cast<Wrapping<T>>(a) * static_cast<Wrapping<T>>(b));
+  }
+};
+struct Divide {
+  template <typename T>
+  T operator()(T a, T b) const {
+    if constexpr (std::is_integral_v<T>) {
+      // Zero was refused before the loop; the smallest number divided by -1 wraps.
+      return b == -1 ? Subtract()(T{0}, a) : static_cast<T>(a / b);
+    } else {
+      return a / b;
+    }
+  }
+};
+struct Power {
+  template <typename T>
+  T operator()(T a, T b) const {
+    if constexpr (std::is_integral_v<T>) {
+      return static_cast<T>(ClampCast<T>(std::pow(static_cast<double>(a), static_cast<double>(b))));
+    } else {
+      return std::pow(a, b);
+    }
+  }
+};
+struct Square {
+  template <typename T>
+  T operator()(T a, T /*two*/) const {
+    return Multiply()(a, a);
+  }
+};
+struct Maximum {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return a < b ? b : a;
+  }
+};
+struct Minimum {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return b < a ? b : a;
+  }
+};
+
+// The inner loop has stride 0 or 1 in each operand, or is walked with general strides.
+template <typename T, typename Op>
+void RunRow(const T* a, int64_t a_stride, const T* b, int64_t b_stride, T* out, int64_t count,
+            Clamp<T> clamp, Op op) {
+  if (a_stride == 1 && b_stride == 1) {
+    for (int64_t i = 0; i < count; ++i) {
+      out[i] = clamp(op(a[i], b[i]));
+    }
+  } else if (a_stride == 1 && b_stride == 0) {
+    const T scalar = *b;
+    for (int64_t i = 0; i < count; ++i) {
+      out[i] = clamp(op(a[i], scalar));
+    }
+  } else if (a_stride == 0 && b_stride == 1) {
+    const T scalar = *a;
+    for (int64_t i = 0; i < count; ++i) {
+      out[i] = clamp(op(scalar, b[i]));
+    }
+  } else {
+    for (int64_t i = 0; i < count; ++i) {
+      out[i] = clamp(op(a[i * a_stride], b[i * b_stride]));
+    }
+  }
+}
+
+template <typename T>
+bool ContainsZero(const T* values, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    if (values[i] == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+template <typename T, typename Op>
+std::unique_ptr<Kernel> MakeLoop(const KernelRequest& request, Op op) {
+  const Shape& result = request.node->shape();
+  StridedLoop<2> loop = JoinLoops<2>(result.dims(), {BroadcastStrides(request.operand_shape(0), result),
+                                                     BroadcastStrides(request.operand_shape(1), result)});
+  const Clamp<T> clamp = ClampOf<T>(request.node->attrs<ElementwiseAttrs>().activation);
+  const int64_t b_elements = request.operand_shape(1).elements();
+  return MakeBodyKernel(
+      [loop = std::move(loop), clamp, op, b_elements](const KernelArgs& args) -> absl::Status {
+        const T* a = args.operand<T>(0);
+        const T* b = args.operand<T>(1);
+        if constexpr (std::is_integral_v<T> && std::is_same_v<Op, Divide>) {
+          if (ContainsZero(b, b_elements)) {
+            return absl::InvalidArgumentError("integer division by zero");
+          }
+        }
+        T* out = args.output<T>();
+        loop.ForEachRow([&](int64_t at, const std::array<int64_t, 2>& offsets) {
+          RunRow(a + offsets[0], loop.strides[0].back(), b + offsets[1], loop.strides[1].back(),
+                 out + at, loop.inner(), clamp, op);
+        });
+        return absl::OkStatus();
+      },
+      {.in_place = true});
+}
+
+template <typename T>
+KernelOr MakePower(const KernelRequest& request) {
+  const Tensor* exponent = request.constant(1);
+  if (exponent != nullptr && exponent->elements() == 1 && exponent->values<T>()[0] == T{2}) {
+    return MakeLoop<T>(request, Square());
+  }
+  return MakeLoop<T>(request, Power());
+}
+
+template <typename T>
+KernelOr MakeTyped(const KernelRequest& request) {
+  switch (request.node->op()) {
+    case OpKind::kAdding:
+      return MakeLoop<T>(request, Add());
+    case OpKind::kSub:
+      return MakeLoop<T>(request, Subtract());
+    case OpKind::kMultiply:
+      return MakeLoop<T>(request, Multiply());
+    case OpKind::kDiv:
+      return MakeLoop<T>(request, Divide());
+    case OpKind::kPow:
+      return MakePower<T>(request);
+    case OpKind::kMaximum:
+      return MakeLoop<T>(request, Maximum());
+    default:
+      QB_CHECK(request.node->op() == OpKind::kMinimum);
+      return MakeLoop<T>(request, Minimum());
+  }
+}
+
+}  // namespace
+
+KernelOr MakeElementwise(const KernelRequest& request) {
+  return DispatchArithmetic(request.node->type().dtype, [&](auto tag) {
+    return MakeTyped<typename decltype(tag)::type>(request);
+  });
+}
+
+}  // namespace qb::execute

@@ -1,0 +1,106 @@
+#include "core/execute/kernels/permute.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "core/execute/kernels/dtype_dispatch.h"
+#include "core/execute/strided_loop.h"
+
+namespace qb::execute {
+namespace {
+
+// In tiles, so that lines of both sides stay in the first-level cache.
+template <typename T>
+void TransposeTiled(const T* from, int64_t from_stride, T* to, int64_t to_stride, int64_t rows,
+                    int64_t columns) {
+  constexpr int64_t kTile = 16;
+  for (int64_t r0 = 0; r0 < rows; r0 += kTile) {
+    const int64_t r1 = std::min(rows, r0 + kTile);
+    for (int64_t c0 = 0; c0 < columns; c0 += kTile) {
+      const int64_t c1 = std::min(columns, c0 + kTile);
+      for (int64_t c = c0; c < c1; ++c) {
+        for (int64_t r = r0; r < r1; ++r) {
+          to[c * to_stride + r] = from[r * from_stride + c];
+        }
+      }
+    }
+  }
+}
+
+// Rows of the result that are contiguous in the operand.
+template <typename T>
+KernelOr MakeRowCopy(StridedLoop<1> loop) {
+  return MakeBodyKernel([loop = std::move(loop)](const KernelArgs& args) {
+    const T* from = args.operand<T>(0);
+    T* to = args.output<T>();
+    const size_t bytes = static_cast<size_t>(loop.inner()) * sizeof(T);
+    loop.ForEachRow([&](int64_t at, const std::array<int64_t, 1>& offsets) {
+      std::memcpy(to + at, from + offsets[0], bytes);
+    });
+  });
+}
+
+// The last two joined dimensions are a matrix transpose when the one before the last is contiguous in
+// the operand; other cases walk the rows with a stride.
+template <typename T>
+KernelOr MakeGather(StridedLoop<1> loop) {
+  const size_t rank = loop.dims.size();
+  const bool is_matrix = rank >= 2 && loop.strides[0][rank - 2] == 1;
+  if (!is_matrix) {
+    return MakeBodyKernel([loop = std::move(loop)](const KernelArgs& args) {
+      const T* from = args.operand<T>(0);
+      T* to = args.output<T>();
+      const int64_t stride = loop.strides[0].back();
+      loop.ForEachRow([&](int64_t at, const std::array<int64_t, 1>& offsets) {
+        for (int64_t i = 0; i < loop.inner(); ++i) {
+          to[at + i] = from[offsets[0] + i * stride];
+        }
+      });
+    });
+  }
+  // Result rows = operand columns. The outer loop walks the other dimensions with inner() == 1.
+  const int64_t columns = loop.dims[rank - 2];
+  const int64_t rows = loop.dims[rank - 1];
+  const int64_t row_stride = loop.strides[0][rank - 1];
+  loop.dims.resize(rank - 2);
+  loop.strides[0].resize(rank - 2);
+  loop.dims.push_back(1);
+  loop.strides[0].push_back(1);
+  return MakeBodyKernel([loop = std::move(loop), columns, rows, row_stride](const KernelArgs& args) {
+    const T* from = args.operand<T>(0);
+    T* to = args.output<T>();
+    loop.ForEachRow([&](int64_t at, const std::array<int64_t, 1>& offsets) {
+      TransposeTiled(from + offsets[0], row_stride, to + at * rows * columns, rows, rows, columns);
+    });
+  });
+}
+
+}  // namespace
+
+void TransposeMatrices(const void* from, void* to, int64_t outer, int64_t rows, int64_t columns) {
+  const uint32_t* source = static_cast<const uint32_t*>(from);
+  uint32_t* target = static_cast<uint32_t*>(to);
+  for (int64_t o = 0; o < outer; ++o) {
+    TransposeTiled(source + o * rows * columns, columns, target + o * rows * columns, rows, rows,
+                   columns);
+  }
+}
+
+KernelOr MakePermutation(DType dtype, absl::Span<const int64_t> dims,
+                         absl::Span<const int64_t> axes) {
+  const std::vector<int64_t> own = Shape(dims).strides();
+  std::vector<int64_t> result_dims;
+  std::vector<int64_t> strides;
+  for (int64_t axis : axes) {
+    result_dims.push_back(dims[static_cast<size_t>(axis)]);
+    strides.push_back(own[static_cast<size_t>(axis)]);
+  }
+  StridedLoop<1> loop = JoinLoops<1>(result_dims, {strides});
+  return DispatchSize(dtype, [&](auto tag) -> KernelOr {
+    using T = typename decltype(tag)::type;
+    return loop.strides[0].back() == 1 ? MakeRowCopy<T>(loop) : MakeGather<T>(loop);
+  });
+}
+
+}  // namespace qb::execute
