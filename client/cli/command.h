@@ -5,8 +5,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "client/cli/environment.h"
-#include "client/cli/flags.h"
 #include "client/cli/session.h"
+#include "core/base/flags.h"
 
 namespace qb::client {
 

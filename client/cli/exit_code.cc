@@ -20,7 +20,7 @@ absl::Status WithExitCode(absl::Status status, ExitCode code) {
 }
 
 absl::Status UsageError(absl::string_view message) {
-  return WithExitCode(Failure(FailureCode::kArgumentError, message), kExitUsage);
+  return Failure(FailureCode::kArgumentError, message);
 }
 
 int ExitCodeOf(const absl::Status& status) {
@@ -28,6 +28,10 @@ int ExitCodeOf(const absl::Status& status) {
   if (const auto payload = status.GetPayload(kExitPayload);
       payload.has_value() && absl::SimpleAtoi(std::string(*payload), &code)) {
     return code;
+  }
+  // Only our own code attaches it, for flags; what a server refuses has no payload.
+  if (FailureCodeOf(status) == FailureCode::kArgumentError) {
+    return kExitUsage;
   }
   switch (status.code()) {
     case absl::StatusCode::kOk:

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "client/cli/flags.h"
 #include "client/cpp/connection.h"
+#include "core/base/flags.h"
 #include "proto/qbc/v1/job.pb.h"
 
 namespace qb::client {

@@ -6,9 +6,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "client/cli/flags.h"
 #include "client/cli/session.h"
 #include "client/cpp/manifest.h"
+#include "core/base/flags.h"
 #include "proto/qbc/v1/job.pb.h"
 
 namespace qb::client {

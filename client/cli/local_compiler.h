@@ -3,8 +3,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "client/cli/flags.h"
 #include "client/cli/session.h"
+#include "core/base/flags.h"
 
 namespace qb::client {
 

@@ -19,6 +19,8 @@ constexpr auto kSharedFlags = std::to_array<FlagDef>({
     {"server", 0, FlagKind::kValue, "ADDRESS",
      "The compile server: unix:/path, /path or host:port. Default: $QBC_SERVER, else the socket "
      "qbc.sock in $XDG_RUNTIME_DIR (in /tmp/qbc-<uid> without that)."},
+    {"connect-timeout", 0, FlagKind::kValue, "TIME",
+     "How long a server that cannot be reached is tried before giving up. Default: 10s."},
     {"json", 0, FlagKind::kSwitch, "",
      "Answers as JSON, one object a line on standard output; a command that follows a job prints its "
      "events too, the answer last."},
@@ -81,16 +83,19 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(const CliEnvironment& e
   const bool json = flags.Has("json");
   QB_ASSIGN_OR_RETURN(const ViewKind kind,
                       ChooseView(environment, flags.Get("progress"), json));
+  RetryPolicy retry = environment.retry;
+  QB_ASSIGN_OR_RETURN(retry.budget, flags.GetDuration("connect-timeout", retry.budget));
   return std::unique_ptr<Session>(new Session(environment, json,
-                                              ServerAddress(environment, flags.Get("server")),
+                                              ServerAddress(environment, flags.Get("server")), retry,
                                               CreateProgressView(kind, environment)));
 }
 
 Session::Session(const CliEnvironment& environment, bool json, std::string address,
-                 std::unique_ptr<ProgressView> view)
+                 const RetryPolicy& retry, std::unique_ptr<ProgressView> view)
     : environment_(environment),
       json_(json),
       address_(std::move(address)),
+      retry_(retry),
       view_(std::move(view)) {}
 
 absl::StatusOr<std::unique_ptr<Connection>> Session::NewConnection(Interruption* interruption) {
@@ -99,7 +104,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Session::NewConnection(Interruption*
     return WithExitCode(stub.status(), kExitUsage);
   }
   ConnectionOptions options;
-  options.retry = environment_.retry;
+  options.retry = retry_;
   options.interruption = interruption;
   options.on_retry = [this](const absl::Status& why, absl::Duration delay) {
     absl::MutexLock lock(&view_mutex_);

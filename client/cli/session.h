@@ -9,9 +9,9 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "client/cli/environment.h"
-#include "client/cli/flags.h"
 #include "client/cli/progress_view.h"
 #include "client/cpp/connection.h"
+#include "core/base/flags.h"
 #include "core/base/json.h"
 #include "proto/qbc/v1/job.pb.h"
 
@@ -52,13 +52,14 @@ class Session {
 
  private:
   Session(const CliEnvironment& environment, bool json, std::string address,
-          std::unique_ptr<ProgressView> view);
+          const RetryPolicy& retry, std::unique_ptr<ProgressView> view);
 
   absl::StatusOr<std::unique_ptr<Connection>> NewConnection(Interruption* interruption);
 
   const CliEnvironment& environment_;
   const bool json_;
   const std::string address_;
+  const RetryPolicy retry_;
   std::unique_ptr<ProgressView> view_;
   absl::Mutex view_mutex_;  // uploads report from several threads
   std::unique_ptr<Connection> connection_;

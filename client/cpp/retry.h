@@ -17,7 +17,7 @@ struct RetryPolicy {
   absl::Duration first_delay = absl::Milliseconds(100);
   absl::Duration longest_delay = absl::Seconds(3);
   // Trying ends when this much time has passed since the first failure.
-  absl::Duration budget = absl::Seconds(15);
+  absl::Duration budget = absl::Seconds(10);
 };
 
 // Called before each wait with what failed and how long the wait is.
