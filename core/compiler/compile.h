@@ -1,0 +1,81 @@
+// The entry of the compiler core: model in, .mblt and .mxq out.
+//
+// compile.cc is the table of contents: a call per phase, and between them the invariant that now holds.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/base/cancel_token.h"
+#include "core/base/json.h"
+#include "core/base/progress.h"
+#include "core/config/compile_config.h"
+#include "core/ir/shape.h"
+
+namespace qb {
+
+// The version and build of this compiler, as they enter provenance.
+absl::string_view CompilerVersion();
+
+struct ParseRequest {
+  std::string model_path;
+  std::string backend = "onnx";
+  std::string output_path;      // .mblt
+  std::string target;           // device name
+  std::map<std::string, Shape> input_shapes;
+  int threads = 1;
+};
+
+struct QuantizeRequest {
+  std::string mblt_path;
+  std::string output_path;      // .mxq
+  std::string target;
+  std::vector<std::string> calibration_paths;  // exactly one, unless use_random_calibration
+  std::string evaluation_path;  // empty: the check after the compile uses calibration samples
+  std::string labels_path;      // empty: none
+  std::string config_save_path; // empty: none
+  bool require_device = false;
+  int threads = 1;
+};
+
+struct CompileRequest {
+  ParseRequest parse;           // output_path is not used: the .mblt is temporary
+  QuantizeRequest quantize;     // mblt_path is not used
+};
+
+struct OutputFile {
+  std::string path;
+  std::string sha256;
+  int64_t bytes = 0;
+};
+
+struct CompileResult {
+  std::vector<OutputFile> outputs;
+  std::string device;           // "cpu": where it was computed
+  Json report;                  // accuracy of the check, sizes, phase times, peak memory
+};
+
+// Stage names with their share of a typical compile's time, for progress displays.
+std::vector<std::pair<std::string, double>> ParseStages();
+std::vector<std::pair<std::string, double>> QuantizeStages();
+std::vector<std::pair<std::string, double>> CompileStages();
+
+// Imports and simplifies the model and writes the .mblt. Errors: MODEL_PARSE_ERROR,
+// UNSUPPORTED_OPERATOR (with all unsupported layers and reasons), TARGET_ERROR, OUTPUT_WRITE_ERROR,
+// CANCELLED.
+absl::StatusOr<CompileResult> Parse(const ParseRequest& request, const CompileConfig& config,
+                                    ProgressSink& sink, const CancelToken& cancel);
+
+// Calibrates, quantizes, schedules and writes the .mxq. Errors: those of Parse on the .mblt, and
+// CALIBRATION_DATA_ERROR, ARGUMENT_ERROR, DEVICE_UNAVAILABLE.
+absl::StatusOr<CompileResult> Quantize(const QuantizeRequest& request, const CompileConfig& config,
+                                       ProgressSink& sink, const CancelToken& cancel);
+
+// Parse into a temporary .mblt beside the output, then Quantize.
+absl::StatusOr<CompileResult> Compile(const CompileRequest& request, const CompileConfig& config,
+                                      ProgressSink& sink, const CancelToken& cancel);
+
+}  // namespace qb
