@@ -1,0 +1,132 @@
+#include "core/frontends/onnx/import_graph.h"
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/base/status_macros.h"
+#include "core/frontends/onnx/graph_builder.h"
+#include "core/frontends/onnx/importers/all_importers.h"
+#include "core/frontends/onnx/input_types.h"
+#include "core/frontends/onnx/node_importer.h"
+#include "core/frontends/onnx/node_order.h"
+
+namespace qb::onnx_import {
+namespace {
+
+// "com.microsoft.FusedConv", "Conv".
+std::string QualifiedType(const OnnxNode& node) {
+  return node.domain.empty() ? node.op_type : absl::StrCat(node.domain, ".", node.op_type);
+}
+
+bool IsSupported(const OnnxNode& node, int64_t opset) {
+  const OpImporter* importer = node.domain.empty() ? FindImporter(node.op_type) : nullptr;
+  return importer != nullptr && importer->first_opset <= opset && opset <= importer->last_opset;
+}
+
+// All operators that are missing, each with how often and where it occurs first.
+absl::Status CheckOperators(const std::vector<const OnnxNode*>& nodes, int64_t opset) {
+  struct Occurrence {
+    int64_t count = 0;
+    std::string first;
+  };
+  std::map<std::string, Occurrence> missing;
+  for (const OnnxNode* node : nodes) {
+    if (!IsSupported(*node, opset)) {
+      Occurrence& occurrence = missing[QualifiedType(*node)];
+      if (occurrence.count++ == 0) {
+        occurrence.first = node->DisplayName();
+      }
+    }
+  }
+  if (missing.empty()) {
+    return absl::OkStatus();
+  }
+  return absl::UnimplementedError(absl::StrCat(
+      "operators that are not supported (opset ", opset, "): ",
+      absl::StrJoin(missing, ", ", [](std::string* out, const auto& entry) {
+        absl::StrAppend(out, entry.first, " (", entry.second.count, "x, first node '",
+                        entry.second.first, "')");
+      })));
+}
+
+// Names of all values that some node or output reads, with the number of reads.
+absl::flat_hash_map<std::string, int64_t> CountUses(const OnnxModel& model,
+                                                    const std::vector<const OnnxNode*>& nodes) {
+  absl::flat_hash_map<std::string, int64_t> uses;
+  for (const OnnxNode* node : nodes) {
+    for (const std::string& input : node->inputs) {
+      ++uses[input];
+    }
+  }
+  for (const OnnxValue& output : model.outputs) {
+    ++uses[output.name];
+  }
+  return uses;
+}
+
+absl::Status ImportNode(const OnnxNode& node, int64_t opset,
+                        const absl::flat_hash_map<std::string, int64_t>& uses, Values& values,
+                        GraphBuilder& builder) {
+  NodeImporter importer(node, opset, values, builder);
+  absl::Status status = FindImporter(node.op_type)->import(importer);
+  if (status.ok()) {
+    status = importer.CheckAllRead(uses);
+  }
+  if (status.ok()) {
+    return status;
+  }
+  return absl::Status(status.code(), absl::StrCat("node '", node.DisplayName(), "' (",
+                                                  node.op_type, "): ", status.message()));
+}
+
+absl::Status AddOutputs(const OnnxModel& model, const Values& values, Graph& graph) {
+  for (const OnnxValue& output : model.outputs) {
+    const auto found = values.find(output.name);
+    if (found == values.end()) {
+      return absl::UnimplementedError(
+          absl::StrCat("output '", output.name, "' of the graph is not supported"));
+    }
+    const DType computed = found->second->type().dtype;
+    if (output.dtype != DType::kUndefined && output.dtype != computed) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("output '", output.name, "' is declared as ", DTypeName(output.dtype),
+                       ", the graph computes ", DTypeName(computed)));
+    }
+    graph.AddOutput(output.name, found->second);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Graph> ImportGraph(OnnxModel& model, const ImportOptions& options) {
+  QB_ASSIGN_OR_RETURN(const std::vector<const OnnxNode*> nodes, OrderNodes(model));
+  QB_RETURN_IF_ERROR(CheckOperators(nodes, model.opset));
+  QB_ASSIGN_OR_RETURN(const std::vector<TensorType> input_types,
+                      ResolveInputTypes(model, options));
+  const absl::flat_hash_map<std::string, int64_t> uses = CountUses(model, nodes);
+  GraphBuilder builder(model.graph_name);
+  Values values;
+  for (size_t i = 0; i < model.inputs.size(); ++i) {
+    values[model.inputs[i].name] = builder.graph().AddInput(model.inputs[i].name, input_types[i]);
+  }
+  for (OnnxInitializer& initializer : model.initializers) {
+    if (uses.contains(initializer.name)) {
+      values[initializer.name] =
+          builder.AddInitializer(initializer.name, std::move(initializer.value));
+    }
+  }
+  for (const OnnxNode* node : nodes) {
+    QB_RETURN_IF_ERROR(ImportNode(*node, model.opset, uses, values, builder));
+  }
+  QB_RETURN_IF_ERROR(AddOutputs(model, values, builder.graph()));
+  builder.graph().RemoveDeadNodes();
+  return std::move(builder.graph());
+}
+
+}  // namespace qb::onnx_import

@@ -1,0 +1,75 @@
+#include "core/frontends/onnx/onnx_import.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/digest.h"
+#include "core/base/failure.h"
+#include "core/base/file_map.h"
+#include "core/base/status_macros.h"
+#include "core/frontends/onnx/import_graph.h"
+#include "core/frontends/onnx/read_model.h"
+
+namespace qb {
+namespace {
+
+absl::Status WithCode(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kUnimplemented:
+      return WithFailureCode(status, FailureCode::kUnsupportedOperator);
+    case absl::StatusCode::kInternal:
+      return WithFailureCode(status, FailureCode::kInternalError);
+    default:
+      return WithFailureCode(status, FailureCode::kModelParseError);
+  }
+}
+
+absl::StatusOr<ImportedModel> Import(absl::string_view bytes, const std::string& folder,
+                                     const ImportOptions& options) {
+  QB_ASSIGN_OR_RETURN(onnx_import::OnnxModel model, onnx_import::ReadModel(bytes, folder));
+  ImportedModel imported;
+  QB_ASSIGN_OR_RETURN(imported.graph, onnx_import::ImportGraph(model, options));
+  imported.source_sha256 = Sha256Hex(bytes);
+  imported.external_data = std::move(model.external_files);
+  imported.opset = model.opset;
+  imported.ir_version = model.ir_version;
+  imported.producer_name = std::move(model.producer_name);
+  imported.producer_version = std::move(model.producer_version);
+  return imported;
+}
+
+// "folder/model.onnx" -> "folder"; a bare name -> ".".
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) {
+    return ".";
+  }
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+}  // namespace
+
+absl::StatusOr<ImportedModel> ImportOnnx(const std::string& path, const ImportOptions& options) {
+  const absl::StatusOr<FileMap> map = FileMap::Open(path);
+  if (!map.ok()) {
+    return WithFailureCode(map.status(), FailureCode::kModelParseError);
+  }
+  absl::StatusOr<ImportedModel> model = Import(map->bytes(), FolderOf(path), options);
+  return model.ok() ? std::move(model) : WithCode(model.status());
+}
+
+absl::StatusOr<ImportedModel> ImportOnnxBytes(absl::string_view bytes, const std::string& folder,
+                                              const ImportOptions& options) {
+  absl::StatusOr<ImportedModel> model = Import(bytes, folder, options);
+  return model.ok() ? std::move(model) : WithCode(model.status());
+}
+
+bool SniffOnnx(absl::string_view path, absl::string_view first_bytes) {
+  // A ModelProto starts with its ir_version (field 1, varint) in every known writer.
+  return absl::EndsWithIgnoreCase(path, ".onnx") ||
+         (first_bytes.size() > 2 && first_bytes[0] == 0x08 && first_bytes[1] < 0x40 &&
+          !absl::EndsWithIgnoreCase(path, ".pb"));
+}
+
+}  // namespace qb
