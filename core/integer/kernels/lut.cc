@@ -1,0 +1,41 @@
+// Functions of one code: lookup tables, and rescaling as a table of its own making.
+#include <vector>
+
+#include "core/integer/kernels/kernel_call.h"
+#include "core/integer/requant.h"
+#include "core/integer/tables.h"
+
+namespace qb::integer {
+namespace {
+
+void Look(const std::vector<int8_t>& table, const int8_t* x, int64_t elements, int8_t* y) {
+  const int8_t* codes = table.data();
+  for (int64_t i = 0; i < elements; ++i) {
+    y[i] = codes[static_cast<uint8_t>(x[i]) ^ 0x80];
+  }
+}
+
+}  // namespace
+
+void RunLut(const KernelCall& call) {
+  Look(call.params<LutParams>().table, call.input<int8_t>(0),
+       call.output_tensor().shape.elements(), call.out<int8_t>());
+}
+
+void RunRescale(const KernelCall& call) {
+  const Requant requant = call.params<RequantParams>().requant;
+  const int32_t zero_x = call.input_tensor(0).zero_point;
+  const int32_t zero_y = call.output_tensor().zero_point;
+  const int64_t elements = call.output_tensor().shape.elements();
+  const int8_t* x = call.input<int8_t>(0);
+  if (!call.reference()) {
+    Look(RescaleTable(requant, zero_x, zero_y), x, elements, call.out<int8_t>());
+    return;
+  }
+  for (int64_t i = 0; i < elements; ++i) {
+    call.out<int8_t>()[i] =
+        static_cast<int8_t>(ApplyRequant(x[i] - zero_x, requant, zero_y, -128, 127));
+  }
+}
+
+}  // namespace qb::integer

@@ -1,0 +1,162 @@
+// Kernels that move elements of one or four bytes: concat, slice, pad, reshape, nearest resize, depth
+// to space.
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "core/integer/kernels/kernel_call.h"
+#include "core/integer/tables.h"
+
+namespace qb::integer {
+namespace {
+
+size_t Bytes(int64_t count) { return static_cast<size_t>(count); }
+
+int64_t ElementsBefore(const Shape& shape, int64_t axis) {
+  int64_t elements = 1;
+  for (int64_t i = 0; i < axis; ++i) {
+    elements *= shape[i];
+  }
+  return elements;
+}
+
+void CopyCodes(const std::vector<int8_t>* table, const uint8_t* from, int64_t bytes, uint8_t* to) {
+  if (table == nullptr) {
+    std::memcpy(to, from, Bytes(bytes));
+    return;
+  }
+  for (int64_t i = 0; i < bytes; ++i) {
+    to[i] = static_cast<uint8_t>((*table)[from[i] ^ 0x80]);
+  }
+}
+
+// Copies a box of `extent` elements; both sides walk with the strides given, in bytes.
+void CopyBox(const uint8_t* from, const std::vector<int64_t>& from_strides, uint8_t* to,
+             const std::vector<int64_t>& to_strides, const Shape& extent, int64_t axis,
+             int64_t element_bytes) {
+  if (axis == extent.rank()) {
+    std::memcpy(to, from, Bytes(element_bytes));
+    return;
+  }
+  const size_t at = static_cast<size_t>(axis);
+  if (axis == extent.rank() - 1 && from_strides[at] == element_bytes &&
+      to_strides[at] == element_bytes) {
+    std::memcpy(to, from, Bytes(extent[axis] * element_bytes));
+    return;
+  }
+  for (int64_t i = 0; i < extent[axis]; ++i) {
+    CopyBox(from + i * from_strides[at], from_strides, to + i * to_strides[at], to_strides, extent,
+            axis + 1, element_bytes);
+  }
+}
+
+std::vector<int64_t> ByteStrides(const TensorInfo& tensor) {
+  std::vector<int64_t> strides = tensor.shape.strides();
+  for (int64_t& stride : strides) {
+    stride *= SizeBytes(tensor.dtype);
+  }
+  return strides;
+}
+
+}  // namespace
+
+void RunConcat(const KernelCall& call) {
+  const ConcatParams& p = call.params<ConcatParams>();
+  const TensorInfo& y = call.output_tensor();
+  const int64_t element_bytes = SizeBytes(y.dtype);
+  const int64_t outer = ElementsBefore(y.shape, p.axis);
+  const int64_t y_run = y.shape.elements() / outer * element_bytes;
+  int64_t at = 0;
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    const TensorInfo& x = call.input_tensor(i);
+    const int64_t run = x.shape.elements() / outer * element_bytes;
+    std::vector<int8_t> table;
+    if (p.same_scale[i] == 0) {
+      table = RescaleTable(p.requant[i], x.zero_point, y.zero_point);
+    }
+    for (int64_t o = 0; o < outer; ++o) {
+      CopyCodes(table.empty() ? nullptr : &table, call.input<uint8_t>(i) + o * run, run,
+                call.out<uint8_t>() + o * y_run + at);
+    }
+    at += run;
+  }
+}
+
+void RunSlice(const KernelCall& call) {
+  const SliceParams& p = call.params<SliceParams>();
+  const TensorInfo& y = call.output_tensor();
+  std::vector<int64_t> from_strides = ByteStrides(call.input_tensor(0));
+  const uint8_t* from = call.input<uint8_t>(0);
+  for (size_t axis = 0; axis < from_strides.size(); ++axis) {
+    from += p.start[axis] * from_strides[axis];
+    from_strides[axis] *= p.step[axis];
+  }
+  CopyBox(from, from_strides, call.out<uint8_t>(), ByteStrides(y), y.shape, 0, SizeBytes(y.dtype));
+}
+
+void RunPad(const KernelCall& call) {
+  const PadParams& p = call.params<PadParams>();
+  const TensorInfo& x = call.input_tensor(0);
+  const TensorInfo& y = call.output_tensor();
+  // Of a float tensor the padding is 0.0, whose bytes are 0.
+  const int code = y.dtype == DType::kInt8 ? static_cast<uint8_t>(p.code) : 0;
+  std::memset(call.output, code, Bytes(y.size_bytes()));
+  const std::vector<int64_t> strides = ByteStrides(y);
+  uint8_t* to = call.out<uint8_t>();
+  for (size_t axis = 0; axis < strides.size(); ++axis) {
+    to += p.begin[axis] * strides[axis];
+  }
+  CopyBox(call.input<uint8_t>(0), ByteStrides(x), to, strides, x.shape, 0, SizeBytes(x.dtype));
+}
+
+void RunReshape(const KernelCall& call) {
+  if (call.output != call.inputs[0]) {
+    std::memcpy(call.output, call.inputs[0], Bytes(call.output_tensor().size_bytes()));
+  }
+}
+
+void RunResizeNearest(const KernelCall& call) {
+  const ResizeNearestParams& p = call.params<ResizeNearestParams>();
+  const TensorInfo& x = call.input_tensor(0);
+  const int64_t pixel = x.shape[3] * SizeBytes(x.dtype);
+  uint8_t* out = call.out<uint8_t>();
+  for (size_t row = 0; row < p.row_index.size(); ++row) {
+    const int64_t row_bytes = static_cast<int64_t>(p.column_index.size()) * pixel;
+    if (row > 0 && p.row_index[row] == p.row_index[row - 1]) {
+      std::memcpy(out, out - row_bytes, Bytes(row_bytes));
+      out += row_bytes;
+      continue;
+    }
+    const uint8_t* from = call.input<uint8_t>(0) + p.row_index[row] * x.shape[2] * pixel;
+    for (const int32_t column : p.column_index) {
+      std::memcpy(out, from + column * pixel, Bytes(pixel));
+      out += pixel;
+    }
+  }
+}
+
+void RunDepthToSpace(const KernelCall& call) {
+  const DepthToSpaceParams& p = call.params<DepthToSpaceParams>();
+  const Shape& x = call.input_tensor(0).shape;
+  const int64_t element_bytes = SizeBytes(call.input_tensor(0).dtype);
+  const int64_t channels = x[3] / (p.block * p.block);
+  uint8_t* out = call.out<uint8_t>();
+  for (int64_t oy = 0; oy < x[1] * p.block; ++oy) {
+    for (int64_t ox = 0; ox < x[2] * p.block; ++ox) {
+      const uint8_t* pixel = call.input<uint8_t>(0) +
+                             (oy / p.block * x[2] + ox / p.block) * x[3] * element_bytes;
+      const int64_t place = oy % p.block * p.block + ox % p.block;
+      if (!p.crd) {
+        std::memcpy(out, pixel + place * channels * element_bytes, Bytes(channels * element_bytes));
+        out += channels * element_bytes;
+        continue;
+      }
+      for (int64_t c = 0; c < channels; ++c, out += element_bytes) {
+        std::memcpy(out, pixel + (c * p.block * p.block + place) * element_bytes,
+                    Bytes(element_bytes));
+      }
+    }
+  }
+}
+
+}  // namespace qb::integer

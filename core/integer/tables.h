@@ -1,0 +1,23 @@
+// Tables that a network stores and that no runtime computes again.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "core/integer/network.h"
+
+namespace qb::integer {
+
+// table[code + 128] = the code of function(real value of code), computed in double precision, rounded
+// half to even, saturated; NaN gives the zero point.
+std::vector<int8_t> LookupTable(const std::function<double(double)>& function, const TensorInfo& x,
+                                const TensorInfo& y);
+
+// table[d] = RNE(65536 * exp(-d * step)), d in 0..255; step = input scale * beta > 0.
+std::vector<int32_t> SoftmaxExpTable(double step);
+
+// The codes of an int8 rescaling: table[code + 128] = clamp(zp_y + RNE((code - zp_x) * requant)).
+std::vector<int8_t> RescaleTable(Requant requant, int32_t zero_point_x, int32_t zero_point_y);
+
+}  // namespace qb::integer

@@ -1,0 +1,147 @@
+#include "core/integer/validate.h"
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status_macros.h"
+#include "core/integer/validate_layer.h"
+
+namespace qb::integer {
+namespace {
+
+constexpr int64_t kMostRank = 8;
+constexpr int64_t kMostElements = int64_t{1} << 31;
+constexpr int64_t kMostDimension = int64_t{1} << 24;
+
+absl::Status CheckTensor(const TensorInfo& tensor, size_t index) {
+  const std::string where = absl::StrCat("tensor ", index, " '", tensor.name, "': ");
+  if (tensor.dtype != DType::kInt8 && tensor.dtype != DType::kFloat32) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(where, "type ", DTypeName(tensor.dtype), "; accepted: int8, float32"));
+  }
+  if (tensor.shape.rank() > kMostRank) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(where, "rank ", tensor.shape.rank(), "; accepted: at most ", kMostRank));
+  }
+  int64_t elements = 1;
+  for (const int64_t dim : tensor.shape) {
+    if (dim < 1 || dim > kMostDimension || elements > kMostElements / dim) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          where, "shape ", tensor.shape.rank() == 0 ? "" : "with dimension ", dim,
+          "; accepted: dimensions from 1 to 2^24, at most 2^31 elements"));
+    }
+    elements *= dim;
+  }
+  if (!std::isfinite(tensor.scale) || !(tensor.scale > 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(where, "scale ", tensor.scale, "; accepted: finite and above 0"));
+  }
+  if (tensor.zero_point < -128 || tensor.zero_point > 127) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(where, "zero point ", tensor.zero_point, "; accepted: -128 to 127"));
+  }
+  return absl::OkStatus();
+}
+
+bool IsIndex(int index, const Network& network) {
+  return index >= 0 && static_cast<size_t>(index) < network.tensors.size();
+}
+
+absl::Status CheckConstants(const Network& network, std::vector<bool>& written) {
+  for (const ConstantTensor& constant : network.constants) {
+    if (!IsIndex(constant.tensor, network)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("constant of tensor ", constant.tensor, ": there is no such tensor"));
+    }
+    const size_t index = static_cast<size_t>(constant.tensor);
+    const TensorInfo& tensor = network.tensors[index];
+    if (static_cast<int64_t>(constant.bytes.size()) != tensor.size_bytes()) {
+      return absl::InvalidArgumentError(absl::StrCat("constant '", tensor.name, "': ",
+                                                     constant.bytes.size(), " bytes; its type has ",
+                                                     tensor.size_bytes()));
+    }
+    if (written[index]) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("constant '", tensor.name, "': the tensor has two values"));
+    }
+    written[index] = true;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckBorder(const Network& network, std::vector<bool>& written) {
+  for (const int index : network.inputs) {
+    if (!IsIndex(index, network) || written[static_cast<size_t>(index)]) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "network input: tensor ", index, " does not exist or has a value already"));
+    }
+    written[static_cast<size_t>(index)] = true;
+  }
+  for (const int index : network.outputs) {
+    if (!IsIndex(index, network)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("network output: there is no tensor ", index));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ValidateLayer(const Layer& layer, const Network& network) {
+  const absl::Status status = internal::CheckLayer(layer, network);
+  if (status.ok()) {
+    return status;
+  }
+  return absl::InvalidArgumentError(absl::StrCat("layer '", layer.name, "' (",
+                                                 LayerKindName(layer.params),
+                                                 "): ", status.message()));
+}
+
+absl::Status ValidateNetwork(const Network& network) {
+  for (size_t i = 0; i < network.tensors.size(); ++i) {
+    QB_RETURN_IF_ERROR(CheckTensor(network.tensors[i], i));
+  }
+  std::vector<bool> written(network.tensors.size(), false);
+  QB_RETURN_IF_ERROR(CheckConstants(network, written));
+  QB_RETURN_IF_ERROR(CheckBorder(network, written));
+  for (const Layer& layer : network.layers) {
+    QB_RETURN_IF_ERROR(ValidateLayer(layer, network));
+    for (const int input : layer.inputs) {
+      if (!written[static_cast<size_t>(input)]) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("layer '", layer.name, "': reads tensor ", input, " '",
+                         network.tensors[static_cast<size_t>(input)].name,
+                         "' before any layer has written it"));
+      }
+    }
+    if (written[static_cast<size_t>(layer.output)]) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("layer '", layer.name, "': writes tensor ", layer.output, " '",
+                       network.tensors[static_cast<size_t>(layer.output)].name,
+                       "', which has a value already"));
+    }
+    written[static_cast<size_t>(layer.output)] = true;
+  }
+  for (const int index : network.outputs) {
+    if (!written[static_cast<size_t>(index)]) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("network output '", network.tensors[static_cast<size_t>(index)].name,
+                       "': no layer writes it"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+const char* LayerKindName(const LayerParams& params) {
+  static constexpr const char* kNames[] = {
+      "convolution", "matmul", "elementwise", "pool",      "reduce",         "lookup",
+      "softmax",     "concat", "rescale",     "slice",     "pad",            "transpose",
+      "reshape",     "resize_nearest",        "depth_to_space", "quantize",  "dequantize"};
+  static_assert(std::size(kNames) == std::variant_size_v<LayerParams>, "a layer kind has no name");
+  return kNames[params.index()];
+}
+
+}  // namespace qb::integer

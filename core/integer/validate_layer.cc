@@ -1,0 +1,493 @@
+#include "core/integer/validate_layer.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status_macros.h"
+#include "core/integer/kernels/window.h"
+#include "core/integer/requant.h"
+
+namespace qb::integer::internal {
+namespace {
+
+constexpr int64_t kMostGeometry = 1 << 16;  // kernel, stride, dilation, padding
+constexpr int64_t kMostMultiplier = int64_t{1} << 45;
+
+template <typename... Args>
+absl::Status Bad(const Args&... args) {
+  return absl::InvalidArgumentError(absl::StrCat(args...));
+}
+
+// The tensors of a layer.
+struct Operands {
+  const Layer& layer;
+  const Network& network;
+  const TensorInfo& x(size_t i) const {
+    return network.tensors[static_cast<size_t>(layer.inputs[i])];
+  }
+  const TensorInfo& y() const { return network.tensors[static_cast<size_t>(layer.output)]; }
+  size_t count() const { return layer.inputs.size(); }
+};
+
+absl::Status CheckRequant(Requant requant) {
+  if (requant.mantissa < 0 || requant.shift < 1 || requant.shift > 62) {
+    return Bad("requantization ", requant.mantissa, " / 2^", requant.shift,
+               "; accepted: mantissa >= 0, shift 1 to 62");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckClamp(int32_t low, int32_t high) {
+  if (low < -128 || high > 127 || low > high) {
+    return Bad("clamp to [", low, ", ", high, "]; accepted: an interval within [-128, 127]");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckInt8(const Operands& t) {
+  for (size_t i = 0; i < t.count(); ++i) {
+    if (t.x(i).dtype != DType::kInt8) {
+      return Bad("input ", i, " has type ", DTypeName(t.x(i).dtype), "; accepted: int8");
+    }
+  }
+  if (t.y().dtype != DType::kInt8) {
+    return Bad("the output has type ", DTypeName(t.y().dtype), "; accepted: int8");
+  }
+  return absl::OkStatus();
+}
+
+// Of layers that move elements without looking at them.
+absl::Status CheckSameType(const Operands& t) {
+  for (size_t i = 0; i < t.count(); ++i) {
+    if (t.x(i).dtype != t.y().dtype) {
+      return Bad("input ", i, " has type ", DTypeName(t.x(i).dtype), ", the output ",
+                 DTypeName(t.y().dtype), "; accepted: one type");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckShape(const Operands& t, const std::vector<int64_t>& dims) {
+  if (t.y().shape.dims() != dims) {
+    return Bad("the output has shape ", t.y().shape.ToString(), "; the layer makes ",
+               Shape(dims).ToString());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckRank4(const Operands& t) {
+  if (t.x(0).shape.rank() != 4 || t.y().shape.rank() != 4 || t.x(0).shape[0] != 1 ||
+      t.y().shape[0] != 1) {
+    return Bad("shapes ", t.x(0).shape.ToString(), " and ", t.y().shape.ToString(),
+               "; accepted: NHWC with batch 1");
+  }
+  return absl::OkStatus();
+}
+
+template <typename Params>
+absl::Status CheckGeometry(const Params& p) {
+  for (const int64_t value :
+       {p.kernel_h, p.kernel_w, p.stride_h, p.stride_w, p.dilation_h, p.dilation_w}) {
+    if (value < 1 || value > kMostGeometry) {
+      return Bad("kernel, stride or dilation ", value, "; accepted: 1 to ", kMostGeometry);
+    }
+  }
+  for (const int64_t value : {p.pad_top, p.pad_bottom, p.pad_left, p.pad_right}) {
+    if (value < 0 || value > kMostGeometry) {
+      return Bad("padding ", value, "; accepted: 0 to ", kMostGeometry);
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The number of window places along one axis; `found` may have one more where `ceil` allows it and
+// that window starts before the end padding.
+absl::Status CheckExtent(const char* axis, int64_t padded, int64_t start_limit, int64_t extent,
+                         int64_t stride, bool ceil, int64_t found) {
+  if (padded < extent) {
+    return Bad("the window of ", extent, " is longer than the padded input of ", padded, " along ",
+               axis);
+  }
+  const int64_t places = (padded - extent) / stride + 1;
+  const bool one_more = ceil && found == places + 1 && places * stride < start_limit &&
+                        (padded - extent) % stride != 0;
+  if (found != places && !one_more) {
+    return Bad("the output has extent ", found, " along ", axis, "; the window fits ", places,
+               " times");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckWindow(const Window& w, bool ceil) {
+  QB_RETURN_IF_ERROR(CheckExtent("height", w.padded_h(), w.in_h + w.pad_top, w.extent_h(),
+                                 w.stride_h, ceil, w.out_h));
+  return CheckExtent("width", w.padded_w(), w.in_w + w.pad_left, w.extent_w(), w.stride_w, ceil,
+                     w.out_w);
+}
+
+bool IsPointwiseConv(const ConvParams& p) {
+  return p.kernel_h == 1 && p.kernel_w == 1 && p.stride_h == 1 && p.stride_w == 1 &&
+         p.pad_top == 0 && p.pad_bottom == 0 && p.pad_left == 0 && p.pad_right == 0;
+}
+
+absl::Status CheckConvTables(const ConvParams& p, const Window& w, int32_t zero_point) {
+  const int64_t group_in = w.in_c / p.groups;
+  const int64_t length = w.taps() * group_in;  // < 2^16 * 2^16 * 2^24
+  if (length > (int64_t{1} << 40) / w.out_c ||
+      static_cast<int64_t>(p.weights.size()) != length * w.out_c) {
+    return Bad("there are ", p.weights.size(), " weights; accepted: ", length, " for each of ",
+               w.out_c, " output channels");
+  }
+  if (static_cast<int64_t>(p.bias.size()) != w.out_c ||
+      static_cast<int64_t>(p.requant.size()) != w.out_c) {
+    return Bad("there are ", p.bias.size(), " biases and ", p.requant.size(),
+               " requantizations; accepted: one for each of ", w.out_c, " output channels");
+  }
+  if (!p.weight_scales.empty() && static_cast<int64_t>(p.weight_scales.size()) != w.out_c) {
+    return Bad("there are ", p.weight_scales.size(), " weight scales for ", w.out_c, " channels");
+  }
+  for (const Requant& requant : p.requant) {
+    QB_RETURN_IF_ERROR(CheckRequant(requant));
+  }
+  if (std::find(p.weights.begin(), p.weights.end(), int8_t{-128}) != p.weights.end()) {
+    return Bad("a weight is -128; accepted: -127 to 127");
+  }
+  return CheckAccumulatorBound(p, zero_point);
+}
+
+absl::Status CheckKind(const ConvParams& p, const Operands& t) {
+  QB_RETURN_IF_ERROR(CheckInt8(t));
+  QB_RETURN_IF_ERROR(CheckGeometry(p));
+  QB_RETURN_IF_ERROR(CheckClamp(p.clamp_min, p.clamp_max));
+  if (!IsPointwiseConv(p)) {
+    QB_RETURN_IF_ERROR(CheckRank4(t));
+  } else if (t.x(0).shape.rank() < 1 || t.y().shape.rank() < 1) {
+    return Bad("a scalar has no channels");
+  }
+  const Window w = WindowOf(p, t.x(0).shape, t.y().shape);
+  if (p.groups < 1 || w.in_c % p.groups != 0 || w.out_c % p.groups != 0) {
+    return Bad(p.groups, " groups of ", w.in_c, " input and ", w.out_c,
+               " output channels; accepted: a divisor of both");
+  }
+  QB_RETURN_IF_ERROR(CheckWindow(w, /*ceil=*/false));
+  return CheckConvTables(p, w, t.x(0).zero_point);
+}
+
+absl::Status CheckKind(const MatMulParams& p, const Operands& t) {
+  QB_RETURN_IF_ERROR(CheckInt8(t));
+  QB_RETURN_IF_ERROR(CheckRequant(p.requant));
+  QB_RETURN_IF_ERROR(CheckClamp(p.clamp_min, p.clamp_max));
+  const Shape& a = t.x(0).shape;
+  const Shape& b = t.x(1).shape;
+  const int64_t rank = a.rank();
+  if (rank < 2 || b.rank() != rank || a[rank - 1] != b[rank - 2]) {
+    return Bad("operands ", a.ToString(), " and ", b.ToString(),
+               "; accepted: [.., M, K] and [.., K, N] of one rank");
+  }
+  std::vector<int64_t> dims;
+  for (int64_t axis = 0; axis < rank - 2; ++axis) {
+    if (a[axis] != b[axis] && a[axis] != 1 && b[axis] != 1) {
+      return Bad("operands ", a.ToString(), " and ", b.ToString(), " do not broadcast");
+    }
+    dims.push_back(std::max(a[axis], b[axis]));
+  }
+  dims.push_back(a[rank - 2]);
+  dims.push_back(b[rank - 1]);
+  if (a[rank - 1] > (int64_t{1} << 31) / (255 * 255) - 1) {
+    return Bad("the sum over ", a[rank - 1], " products may leave int32; accepted: up to 33024");
+  }
+  return CheckShape(t, dims);
+}
+
+absl::Status CheckKind(const EltwiseParams& p, const Operands& t) {
+  QB_RETURN_IF_ERROR(CheckInt8(t));
+  QB_RETURN_IF_ERROR(CheckRequant(p.mul_requant));
+  QB_RETURN_IF_ERROR(CheckClamp(p.clamp_min, p.clamp_max));
+  if (p.kind != EltwiseKind::kAdd && p.kind != EltwiseKind::kSub && p.kind != EltwiseKind::kMul) {
+    return Bad("unknown operation ", static_cast<int>(p.kind));
+  }
+  if (p.shift < 1 || p.shift > 62) {
+    return Bad("shift ", p.shift, "; accepted: 1 to 62");
+  }
+  for (const int64_t multiplier : {p.multiplier_a, p.multiplier_b}) {
+    if (multiplier < -kMostMultiplier || multiplier > kMostMultiplier) {
+      return Bad("multiplier ", multiplier, "; accepted: a magnitude up to 2^45");
+    }
+  }
+  const absl::StatusOr<Shape> shape = BroadcastShapes(t.x(0).shape, t.x(1).shape);
+  QB_RETURN_IF_ERROR(shape.status());
+  return CheckShape(t, shape->dims());
+}
+
+absl::Status CheckKind(const PoolParams& p, const Operands& t) {
+  QB_RETURN_IF_ERROR(CheckInt8(t));
+  QB_RETURN_IF_ERROR(CheckGeometry(p));
+  QB_RETURN_IF_ERROR(CheckClamp(p.clamp_min, p.clamp_max));
+  QB_RETURN_IF_ERROR(CheckRank4(t));
+  const Window w = WindowOf(p, t.x(0).shape, t.y().shape);
+  if (w.in_c != w.out_c) {
+    return Bad(w.in_c, " input and ", w.out_c, " output channels; accepted: as many");
+  }
+  QB_RETURN_IF_ERROR(CheckWindow(w, /*ceil=*/true));
+  if (p.is_max) {
+    return absl::OkStatus();
+  }
+  if (w.taps() > 1 << 22 || static_cast<int64_t>(p.requant_by_count.size()) != w.taps() + 1) {
+    return Bad("there are ", p.requant_by_count.size(), " requantizations for a window of ",
+               w.taps(), " elements; accepted: one more than elements, up to 2^22");
+  }
+  for (const Requant& requant : p.requant_by_count) {
+    QB_RETURN_IF_ERROR(CheckRequant(requant));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckKind(const ReduceParams& p, const Operands& t) {
+  QB_RETURN_IF_ERROR(CheckInt8(t));
+  QB_RETURN_IF_ERROR(CheckRequant(p.requant));
+  QB_RETURN_IF_ERROR(CheckClamp(p.clamp_min, p.clamp_max));
+  std::vector<int64_t> dims = t.x(0).shape.dims();
+  int64_t count = 1;
+  for (const int64_t axis : p.axes) {
+    if (axis < 0 || axis >= t.x(0).shape.rank()) {
+      return Bad("axis ", axis, " of an input of rank ", t.x(0).shape.rank());
+    }
+    count *= dims[static_cast<size_t>(axis)];
+    dims[static_cast<size_t>(axis)] = 1;
+  }
+  if (count > (int64_t{1} << 31) / 255 - 1) {
+    return Bad("the sum of ", count, " codes may leave int32");
+  }
+  // The axes of extent 1 may be kept or dropped.
+  if (t.y().shape.elements() != Shape(dims).elements()) {
+    return CheckShape(t, dims);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSameElements(const Operands& t) {
+  if (t.x(0).shape.elements() != t.y().shape.elements()) {
+    return Bad("the input has shape ", t.x(0).shape.ToString(), ", the output ",
+               t.y().shape.ToString(), "; accepted: as many elements");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckKind(const LutParams& p, const Operands& t) {
+  QB_RETURN_IF_ERROR(CheckInt8(t));
+  if (p.table.size() != 256) {
+    return Bad("the table has ", p.table.size(), " entries; accepted: 256");
+  }
+  return CheckSameElements(t);
+}
+
+absl::Status CheckKind(const SoftmaxParams& p, const Operands& t) {
+  QB_RETURN_IF_ERROR(CheckInt8(t));
+  if (p.exp_table.size() != 256 || p.exp_table[0] < 1) {
+    return Bad("the exponential table has ", p.exp_table.size(),
+               " entries; accepted: 256, the first above 0");
+  }
+  for (const int32_t value : p.exp_table) {
+    if (value < 0 || value > 65536) {
+      return Bad("the exponential table holds ", value, "; accepted: 0 to 65536");
+    }
+  }
+  if (t.x(0).shape.rank() < 1) {
+    return Bad("a scalar has no axis");
+  }
+  if (t.y().scale != 1.0f / 256.0f) {
+    return Bad("the output has scale ", t.y().scale, "; accepted: 1/256");
+  }
+  return CheckShape(t, t.x(0).shape.dims());
+}
+
+absl::Status CheckKind(const ConcatParams& p, const Operands& t) {
+  QB_RETURN_IF_ERROR(CheckSameType(t));
+  if (p.requant.size() != t.count() || p.same_scale.size() != t.count()) {
+    return Bad("there are ", p.requant.size(), " requantizations and ", p.same_scale.size(),
+               " marks for ", t.count(), " inputs");
+  }
+  std::vector<int64_t> dims = t.x(0).shape.dims();
+  if (p.axis < 0 || p.axis >= t.x(0).shape.rank()) {
+    return Bad("axis ", p.axis, " of an input of rank ", t.x(0).shape.rank());
+  }
+  const size_t axis = static_cast<size_t>(p.axis);
+  dims[axis] = 0;
+  for (size_t i = 0; i < t.count(); ++i) {
+    std::vector<int64_t> part = t.x(i).shape.dims();
+    if (part.size() != dims.size()) {
+      return Bad("input ", i, " has rank ", part.size(), ", the first ", dims.size());
+    }
+    const int64_t extent = part[axis];
+    part[axis] = dims[axis];
+    if (part != dims) {
+      return Bad("input ", i, " has shape ", t.x(i).shape.ToString(), ", the first ",
+                 t.x(0).shape.ToString(), "; accepted: equal but along axis ", p.axis);
+    }
+    dims[axis] += extent;
+    QB_RETURN_IF_ERROR(CheckRequant(p.requant[i]));
+    if (p.same_scale[i] == 0 && t.y().dtype != DType::kInt8) {
+      return Bad("input ", i, " is to be rescaled, but is not int8");
+    }
+  }
+  return CheckShape(t, dims);
+}
+
+absl::Status CheckKind(const RequantParams& p, const Operands& t) {
+  QB_RETURN_IF_ERROR(CheckInt8(t));
+  QB_RETURN_IF_ERROR(CheckRequant(p.requant));
+  return CheckSameElements(t);
+}
+
+absl::Status CheckKind(const SliceParams& p, const Operands& t) {
+  QB_RETURN_IF_ERROR(CheckSameType(t));
+  const Shape& x = t.x(0).shape;
+  const Shape& y = t.y().shape;
+  const size_t rank = static_cast<size_t>(x.rank());
+  if (y.rank() != x.rank() || p.start.size() != rank || p.step.size() != rank) {
+    return Bad("input ", x.ToString(), ", output ", y.ToString(), ", ", p.start.size(),
+               " starts and ", p.step.size(), " steps; accepted: one rank");
+  }
+  for (int64_t axis = 0; axis < x.rank(); ++axis) {
+    const int64_t start = p.start[static_cast<size_t>(axis)];
+    const int64_t step = p.step[static_cast<size_t>(axis)];
+    const int64_t most_step = int64_t{1} << 32;
+    const bool valid = start >= 0 && start < x[axis] && step != 0 && step <= most_step &&
+                       step >= -most_step && y[axis] <= x[axis] &&
+                       start + (y[axis] - 1) * step >= 0 &&
+                       start + (y[axis] - 1) * step < x[axis];
+    if (!valid) {
+      return Bad("axis ", axis, ": ", y[axis], " elements from ", start, " in steps of ", step,
+                 " leave the input of ", x[axis]);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckKind(const PadParams& p, const Operands& t) {
+  QB_RETURN_IF_ERROR(CheckSameType(t));
+  const Shape& x = t.x(0).shape;
+  const Shape& y = t.y().shape;
+  if (y.rank() != x.rank() || p.begin.size() != static_cast<size_t>(x.rank())) {
+    return Bad("input ", x.ToString(), ", output ", y.ToString(), ", ", p.begin.size(),
+               " begins; accepted: one rank");
+  }
+  if (p.code < -128 || p.code > 127) {
+    return Bad("padding code ", p.code, "; accepted: -128 to 127");
+  }
+  for (int64_t axis = 0; axis < x.rank(); ++axis) {
+    const int64_t begin = p.begin[static_cast<size_t>(axis)];
+    if (begin < 0 || begin > y[axis] || x[axis] > y[axis] - begin) {
+      return Bad("axis ", axis, ": an input of ", x[axis], " at ", begin,
+                 " leaves the output of ", y[axis]);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckKind(const TransposeParams& p, const Operands& t) {
+  QB_RETURN_IF_ERROR(CheckSameType(t));
+  const Shape& x = t.x(0).shape;
+  std::vector<bool> seen(static_cast<size_t>(x.rank()), false);
+  std::vector<int64_t> dims;
+  if (p.axes.size() != seen.size() || x.rank() > 8) {
+    return Bad(p.axes.size(), " axes for an input of rank ", x.rank(), "; accepted: as many, up to 8");
+  }
+  for (const int64_t axis : p.axes) {
+    if (axis < 0 || axis >= x.rank() || seen[static_cast<size_t>(axis)]) {
+      return Bad("axis ", axis, "; accepted: a permutation of 0 to ", x.rank() - 1);
+    }
+    seen[static_cast<size_t>(axis)] = true;
+    dims.push_back(x[axis]);
+  }
+  return CheckShape(t, dims);
+}
+
+absl::Status CheckKind(const ReshapeParams&, const Operands& t) {
+  QB_RETURN_IF_ERROR(CheckSameType(t));
+  return CheckSameElements(t);
+}
+
+absl::Status CheckKind(const ResizeNearestParams& p, const Operands& t) {
+  QB_RETURN_IF_ERROR(CheckSameType(t));
+  QB_RETURN_IF_ERROR(CheckRank4(t));
+  const Shape& x = t.x(0).shape;
+  for (const int32_t row : p.row_index) {
+    if (row < 0 || row >= x[1]) {
+      return Bad("row ", row, " of ", x[1]);
+    }
+  }
+  for (const int32_t column : p.column_index) {
+    if (column < 0 || column >= x[2]) {
+      return Bad("column ", column, " of ", x[2]);
+    }
+  }
+  return CheckShape(t, {1, static_cast<int64_t>(p.row_index.size()),
+                        static_cast<int64_t>(p.column_index.size()), x[3]});
+}
+
+absl::Status CheckKind(const DepthToSpaceParams& p, const Operands& t) {
+  QB_RETURN_IF_ERROR(CheckSameType(t));
+  QB_RETURN_IF_ERROR(CheckRank4(t));
+  const Shape& x = t.x(0).shape;
+  if (p.block < 1 || p.block > kMostGeometry || x[3] % (p.block * p.block) != 0) {
+    return Bad("block ", p.block, " of ", x[3],
+               " channels; accepted: a block whose square divides them");
+  }
+  return CheckShape(t, {1, x[1] * p.block, x[2] * p.block, x[3] / (p.block * p.block)});
+}
+
+absl::Status CheckKind(const QuantizeParams&, const Operands& t) {
+  if (t.x(0).dtype != DType::kFloat32 || t.y().dtype != DType::kInt8) {
+    return Bad(DTypeName(t.x(0).dtype), " to ", DTypeName(t.y().dtype),
+               "; accepted: float32 to int8");
+  }
+  return CheckSameElements(t);
+}
+
+absl::Status CheckKind(const DequantizeParams&, const Operands& t) {
+  if (t.x(0).dtype != DType::kInt8 || t.y().dtype != DType::kFloat32) {
+    return Bad(DTypeName(t.x(0).dtype), " to ", DTypeName(t.y().dtype),
+               "; accepted: int8 to float32");
+  }
+  return CheckSameElements(t);
+}
+
+// How many inputs a kind takes; 0: one or more.
+size_t Arity(const LayerParams& params) {
+  if (std::holds_alternative<ConcatParams>(params)) {
+    return 0;
+  }
+  const bool two = std::holds_alternative<MatMulParams>(params) ||
+                   std::holds_alternative<EltwiseParams>(params);
+  return two ? 2 : 1;
+}
+
+}  // namespace
+
+absl::Status CheckLayer(const Layer& layer, const Network& network) {
+  const size_t arity = Arity(layer.params);
+  if (layer.inputs.empty() || (arity != 0 && layer.inputs.size() != arity)) {
+    return Bad("there are ", layer.inputs.size(), " inputs; accepted: ",
+               arity == 0 ? "one or more" : absl::StrCat(arity));
+  }
+  const auto exists = [&](int index) {
+    return index >= 0 && static_cast<size_t>(index) < network.tensors.size();
+  };
+  for (const int input : layer.inputs) {
+    if (!exists(input)) {
+      return Bad("there is no tensor ", input, " to read");
+    }
+  }
+  if (!exists(layer.output)) {
+    return Bad("there is no tensor ", layer.output, " to write");
+  }
+  const Operands operands{layer, network};
+  return std::visit([&](const auto& params) { return CheckKind(params, operands); }, layer.params);
+}
+
+}  // namespace qb::integer::internal
