@@ -1,0 +1,61 @@
+#include <array>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "core/base/thread_pool.h"
+#include "core/compiler/version.h"
+#include "core/config/schema.h"
+#include "core/frontends/all_frontends.h"
+#include "core/target/target_spec.h"
+#include "worker/qbcompiler/command.h"
+
+namespace qb::worker {
+namespace {
+
+absl::Status Run(CommandContext& context) {
+  Json answer = Json::Object();
+  answer.Set("version", CompilerVersion());
+  answer.Set("threads", AvailableThreads());
+  answer.Set("device", "cpu");
+  std::string text = absl::StrFormat("qbcompiler %s\nthreads          %d\ndevice           cpu (no "
+                                     "GPU support is built)\n",
+                                     CompilerVersion(), AvailableThreads());
+  Json targets = Json::Array();
+  for (const TargetSpec& target : AllTargets()) {
+    targets.Append(Json(target.name));
+    absl::StrAppendFormat(&text, "target           %s: %s\n", target.name,
+                          absl::StrJoin(target.schemes, ", "));
+  }
+  answer.Set("targets", std::move(targets));
+  Json backends = Json::Array();
+  for (const Frontend& frontend : AllFrontends()) {
+    if (frontend.import != nullptr) {
+      backends.Append(Json(frontend.name));
+      absl::StrAppendFormat(&text, "backend          %s\n", frontend.name);
+    }
+  }
+  answer.Set("backends", std::move(backends));
+  Json refused = Json::Array();
+  for (const FieldDef& field : ConfigFields()) {
+    if (field.support == FieldSupport::kRefused) {
+      refused.Append(Json(field.path));
+      absl::StrAppendFormat(&text, "not supported    %s\n", field.path);
+    }
+  }
+  answer.Set("refused_config", std::move(refused));
+  context.reporter.Result(answer, text);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+const Command& CheckCommand() {
+  static const Command kCommand = {
+      "check", "versions and capabilities",
+      "Prints the version, targets, backends and the settings that are refused because their part "
+      "does not exist yet.",
+      {}, Run};
+  return kCommand;
+}
+
+}  // namespace qb::worker

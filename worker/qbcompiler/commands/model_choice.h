@@ -1,0 +1,37 @@
+// The model that run and evaluate work on.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/base/flags.h"
+#include "core/dataset/dataset.h"
+#include "core/evaluate/evaluation.h"
+#include "core/package/mxq.h"
+
+namespace qb::worker {
+
+inline constexpr FlagDef kMxqFlag = {"mxq", 0, FlagKind::kValue, "FILE", "an executable"};
+inline constexpr FlagDef kDataFlag = {"data", 0, FlagKind::kValue, "DIR",
+                                      "samples: a folder of .npy files or a .txt listing"};
+inline constexpr FlagDef kCoreModeFlag = {
+    "core-mode", 0, FlagKind::kValue, "NAME",
+    "which of the executable's core modes to run; needed when it has several"};
+
+// A runnable model with the names and types of its border.
+struct OpenedModel {
+  std::unique_ptr<MxqFile> mxq;  // of an executable; outlives `model`
+  std::unique_ptr<ModelUnderTest> model;
+  std::vector<InputSpec> inputs;
+  std::vector<InputSpec> outputs;
+};
+
+// From --input-shape flags for a source model. Errors: those of LoadFloatGraph.
+absl::StatusOr<OpenedModel> OpenFloatModel(const std::string& path, const ParsedFlags& flags,
+                                           int threads);
+absl::StatusOr<OpenedModel> OpenExecutable(const std::string& path, const std::string& core_mode,
+                                           int threads);
+
+}  // namespace qb::worker

@@ -1,0 +1,109 @@
+#include <array>
+#include <atomic>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/atomic_file.h"
+#include "core/base/failure.h"
+#include "core/base/status_macros.h"
+#include "core/base/thread_pool.h"
+#include "core/dataset/npy.h"
+#include "worker/qbcompiler/command.h"
+#include "worker/qbcompiler/commands/compile_flags.h"
+#include "worker/qbcompiler/commands/model_choice.h"
+
+namespace qb::worker {
+namespace {
+
+constexpr auto kFlags = std::to_array<FlagDef>(
+    {kModelFlag, kMbltFlag, kMxqFlag, kDataFlag,
+     {"output", 'o', FlagKind::kValue, "DIR",
+      "one .npy a sample; with several outputs one folder a sample, one .npy an output"},
+     kCoreModeFlag, kShapeFlag, kThreadsFlag});
+
+absl::StatusOr<OpenedModel> Open(const ParsedFlags& flags, int threads) {
+  const std::string model = flags.Get("model");
+  const std::string mblt = flags.Get("mblt");
+  const std::string mxq = flags.Get("mxq");
+  if ((model.empty() ? 0 : 1) + (mblt.empty() ? 0 : 1) + (mxq.empty() ? 0 : 1) != 1) {
+    return Failure(FailureCode::kArgumentError, "give exactly one of --model, --mblt and --mxq");
+  }
+  if (!mxq.empty()) {
+    return OpenExecutable(mxq, flags.Get("core-mode"), threads);
+  }
+  return OpenFloatModel(model.empty() ? mblt : model, flags, threads);
+}
+
+// A tensor's name as part of a file name.
+std::string FileStem(absl::string_view name) {
+  std::string stem(name);
+  for (char& c : stem) {
+    const bool plain = absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' ||
+                       c == '.';
+    c = plain ? c : '_';
+  }
+  return stem.empty() || stem[0] == '.' ? absl::StrCat("_", stem) : stem;
+}
+
+absl::Status RunSample(const OpenedModel& opened, const Dataset& dataset, int64_t index, int worker,
+                       const std::string& folder) {
+  QB_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, dataset.Load(index));
+  QB_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, opened.model->Run(inputs, worker));
+  const std::string base = absl::StrCat(folder, "/", FileStem(dataset.name(index)));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const std::string path = outputs.size() == 1
+                                 ? absl::StrCat(base, ".npy")
+                                 : absl::StrCat(base, "/", FileStem(opened.outputs[i].name), ".npy");
+    QB_RETURN_IF_ERROR(WithFailureCode(WriteFileAtomically(path, SerializeNpy(outputs[i])),
+                                       FailureCode::kOutputWriteError));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Run(CommandContext& context) {
+  QB_ASSIGN_OR_RETURN(const int threads, ThreadCount(context.flags, 0));
+  QB_ASSIGN_OR_RETURN(const std::string data, Required(context.flags, "data"));
+  QB_ASSIGN_OR_RETURN(const std::string folder, Required(context.flags, "output"));
+  QB_ASSIGN_OR_RETURN(const OpenedModel opened, Open(context.flags, threads));
+  QB_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> dataset,
+                      OpenDataset(data, opened.inputs, context.reporter));
+  context.reporter.Plan({{"run", 1.0}});
+  context.reporter.OnStage("run");
+  std::vector<absl::Status> statuses(static_cast<size_t>(dataset->size()), absl::OkStatus());
+  std::atomic<int64_t> done{0};
+  std::atomic<bool> failed{false};
+  ThreadPool pool(threads);
+  pool.ParallelFor(dataset->size(), [&](int64_t index, int worker) {
+    if (failed.load() || context.cancel.cancelled()) {
+      return;
+    }
+    absl::Status& status = statuses[static_cast<size_t>(index)];
+    status = RunSample(opened, *dataset, index, worker, folder);
+    if (!status.ok()) {
+      failed.store(true);
+    }
+    context.reporter.OnProgress(done.fetch_add(1) + 1, dataset->size(), "sample");
+  });
+  QB_RETURN_IF_ERROR(context.cancel.Check());
+  for (const absl::Status& status : statuses) {
+    QB_RETURN_IF_ERROR(status);
+  }
+  context.reporter.Result(
+      Json::Object().Set("samples", dataset->size()).Set("folder", folder),
+      absl::StrCat(dataset->size(), " samples -> ", folder, "\n"));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+const Command& RunCommand() {
+  static const Command kCommand = {
+      "run", "run a model on samples",
+      "Runs a source model or an .mblt in float, or an .mxq on the bit-exact simulator, and writes "
+      "the outputs as .npy files.",
+      kFlags, Run};
+  return kCommand;
+}
+
+}  // namespace qb::worker
