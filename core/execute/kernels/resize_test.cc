@@ -18,13 +18,13 @@ TEST(Resize, NearestFollowsRoundingAndTransform) {
               ElementsAre(1, 1, 2, 2, 3, 3, 4, 4));
   const char* line = "x = InputConstant float32[1x1x1x4] [1, 2, 3, 4]";
   // half_pixel to 2: coordinates 0.5 and 2.5, both ties.
-  EXPECT_THAT(ValuesOf(line, "Resize(x) {sizes=[1, 1, 1, 2], scales=[1, 1, 1, 0.5]}"),
+  EXPECT_THAT(ValuesOf(line, "Resize(x) {sizes=[1, 1, 1, 2], scales=[1.0, 1.0, 1.0, 0.5]}"),
               ElementsAre(1, 3));
   EXPECT_THAT(ValuesOf(line, R"(Resize(x) {nearest_mode="round_prefer_ceil", sizes=[1, 1, 1, 2],
-                                scales=[1, 1, 1, 0.5]})"),
+                                scales=[1.0, 1.0, 1.0, 0.5]})"),
               ElementsAre(2, 4));
   EXPECT_THAT(ValuesOf(line, R"(Resize(x) {nearest_mode="ceil", transform_mode="asymmetric",
-                                sizes=[1, 1, 1, 6], scales=[1, 1, 1, 1.5]})"),
+                                sizes=[1, 1, 1, 6], scales=[1.0, 1.0, 1.0, 1.5]})"),
               ElementsAre(1, 2, 3, 3, 4, 4));
 }
 
@@ -57,12 +57,12 @@ TEST(Resize, ResultIsTheSameInBothLayouts) {
     const std::string attributes = absl::StrCat(R"(mode=")", mode, R"(", )");
     const std::vector<float> first = ValuesOf(
         "x = InputConstant float32[1x3x5x4] random(8)",
-        absl::StrCat("Resize(x) {", attributes, "sizes=[1, 3, 7, 9], scales=[1, 1, 1.4, 2.25]}"));
+        absl::StrCat("Resize(x) {", attributes, "sizes=[1, 3, 7, 9], scales=[1.0, 1.0, 1.4, 2.25]}"));
     const std::vector<float> last = ValuesOf(
         "v = InputConstant float32[1x3x5x4] random(8)\n"
         "t = Transpose(v) {transpose_axes=[0, 2, 3, 1]}\n" +
             absl::StrCat("s = Resize(t) {", attributes,
-                         "sizes=[1, 7, 9, 3], scales=[1, 1.4, 2.25, 1]}"),
+                         "sizes=[1, 7, 9, 3], scales=[1.0, 1.4, 2.25, 1.0]}"),
         "Transpose(s) {transpose_axes=[0, 3, 1, 2]}");
     EXPECT_EQ(first, last) << mode;
   }
