@@ -1,7 +1,8 @@
 // A stand-in for qbcompiler whose behaviour is written in the model file: see README.md.
 //
-// It takes the same command line and speaks the same JSONL, and does on request what a real compiler
-// does only on a bad day: crash, hang, ignore signals, flood its output, leave processes behind.
+// It takes the same command line and speaks the same JSONL, and does on request what a real
+// compiler does only on a bad day: crash, hang, ignore signals, flood its output, leave processes
+// behind.
 #include <signal.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -19,6 +20,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+
 #include "core/base/atomic_file.h"
 #include "core/base/digest.h"
 #include "core/base/json.h"
@@ -79,11 +81,17 @@ class Run {
     WriteAll(STDOUT_FILENO, message.Dump() + "\n");
   }
   void Log(absl::string_view text) {
-    Emit(Json::Object().Set("type", "log").Set("level", "info").Set("logger", "chaos")
+    Emit(Json::Object()
+             .Set("type", "log")
+             .Set("level", "info")
+             .Set("logger", "chaos")
              .Set("message", text));
   }
   void Error(absl::string_view code, absl::string_view message) {
-    Emit(Json::Object().Set("type", "error").Set("code", code).Set("message", message)
+    Emit(Json::Object()
+             .Set("type", "error")
+             .Set("code", code)
+             .Set("message", message)
              .Set("details", Json::Object()));
   }
 
@@ -101,8 +109,12 @@ class Run {
   // Steps that write something. False: not one of them.
   bool OutputStep(const std::string& word, const std::string& argument, int64_t number) {
     if (word == "progress") {
-      Emit(Json::Object().Set("type", "progress").Set("stage", "calibrate").Set("done", number)
-               .Set("total", 100).Set("unit", "sample")
+      Emit(Json::Object()
+               .Set("type", "progress")
+               .Set("stage", "calibrate")
+               .Set("done", number)
+               .Set("total", 100)
+               .Set("unit", "sample")
                .Set("fraction", static_cast<double>(number) / 100));
     } else if (word == "stage") {
       Emit(Json::Object().Set("type", "status").Set("state", "running").Set("stage", argument));
@@ -214,7 +226,9 @@ class Run {
     output.Set("path", output_path_);
     output.Set("sha256", lie_ ? std::string(64, '0') : Sha256Hex(bytes));
     output.Set("bytes", output_size_);
-    Json result = Json::Object().Set("type", "result").Set("device", "cpu")
+    Json result = Json::Object()
+                      .Set("type", "result")
+                      .Set("device", "cpu")
                       .Set("outputs", Json::Array().Append(output))
                       .Set("report", Json::Object().Set("steps", seq_));
     Emit(result);

@@ -1,16 +1,19 @@
-// Feeds arbitrary bytes, in pieces of arbitrary size, to the reader of the compile process's output.
+// Feeds arbitrary bytes, in pieces of arbitrary size, to the reader of the compile process's
+// output.
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <variant>
 
 #include "absl/strings/string_view.h"
+
 #include "core/base/check.h"
 #include "worker/agent/jsonl.h"
 
 namespace {
 
-// What is sent on goes into protobuf strings: they must be valid UTF-8, which CleanText leaves alone.
+// What is sent on goes into protobuf strings: they must be valid UTF-8, which CleanText leaves
+// alone.
 void CheckText(const std::string& text) {
   QB_CHECK(qb::worker::CleanText(text, text.size()) == text);
 }

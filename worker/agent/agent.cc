@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+
 #include "worker/agent/backoff.h"
 
 namespace qb::worker {
@@ -51,8 +52,8 @@ absl::Status Agent::Run() {
       break;
     }
     if (reachable) {
-      log_(LogLevel::kWarning, absl::StrCat("no answer from the server, trying on: ",
-                                            status.ToString()));
+      log_(LogLevel::kWarning,
+           absl::StrCat("no answer from the server, trying on: ", status.ToString()));
     }
     reachable = false;
     Pause(backoff.Next());
@@ -94,12 +95,12 @@ void Agent::SlotLoop() {
       attempt = waiting_.front();
       waiting_.pop_front();
     }
-    log_(LogLevel::kInfo, absl::StrCat("job ", attempt->job_id(), " attempt ",
-                                       attempt->key().attempt(), " fence ",
-                                       attempt->key().fence(), " starts"));
+    log_(LogLevel::kInfo,
+         absl::StrCat("job ", attempt->job_id(), " attempt ", attempt->key().attempt(), " fence ",
+                      attempt->key().fence(), " starts"));
     attempt->Run();
-    log_(LogLevel::kInfo, absl::StrCat("job ", attempt->job_id(), " fence ",
-                                       attempt->key().fence(), ": ", attempt->summary()));
+    log_(LogLevel::kInfo, absl::StrCat("job ", attempt->job_id(), " fence ", attempt->key().fence(),
+                                       ": ", attempt->summary()));
     absl::MutexLock lock(&mutex_);
     held_.erase(attempt->key().fence());
     Changed();
@@ -146,8 +147,8 @@ v1::SyncRequest Agent::BuildRequest() {
     held->set_phase(attempt->phase());
   }
   const int held_count = static_cast<int>(held_.size());
-  request.set_free_slots(
-      shutting_down_ ? 0 : std::max(options_.capabilities.slots() - held_count, 0));
+  request.set_free_slots(shutting_down_ ? 0
+                                        : std::max(options_.capabilities.slots() - held_count, 0));
   request.set_draining(shutting_down_);
   SetDuration(shutting_down_ ? absl::ZeroDuration() : options_.max_wait,
               request.mutable_max_wait());

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+
 #include "core/base/log.h"
 #include "proto/qbc/v1/worker_service.pb.h"
 #include "worker/agent/attempt.h"
@@ -25,7 +26,7 @@ namespace qb::worker {
 
 struct AgentOptions {
   std::string worker_id;
-  std::string epoch;  // a UUIDv7 of this process
+  std::string epoch;                    // a UUIDv7 of this process
   v1::WorkerCapabilities capabilities;  // `slots` of it are used
   AttemptSettings attempt;
   absl::Duration max_wait = absl::Seconds(10);  // of one Sync
@@ -74,7 +75,7 @@ class Agent {
   absl::Mutex mutex_;
   std::map<int64_t, std::unique_ptr<Attempt>> held_ ABSL_GUARDED_BY(mutex_);  // by fence
   std::deque<Attempt*> waiting_ ABSL_GUARDED_BY(mutex_);  // of held_, not yet in a slot
-  bool changed_ ABSL_GUARDED_BY(mutex_) = false;  // since the last request was built
+  bool changed_ ABSL_GUARDED_BY(mutex_) = false;          // since the last request was built
   bool sync_under_way_ ABSL_GUARDED_BY(mutex_) = false;
   bool shutting_down_ ABSL_GUARDED_BY(mutex_) = false;
   bool slots_end_ ABSL_GUARDED_BY(mutex_) = false;

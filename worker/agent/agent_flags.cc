@@ -5,6 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 
 namespace qb::worker {
@@ -38,8 +39,8 @@ absl::Status SetFlag(absl::string_view name, const std::string& value, AgentFlag
   } else if (name == "--threads-per-job") {
     return ParseCount(name, value, 0, 256, flags.threads_per_job);
   } else if (name == "--kill-grace") {
-    if (!absl::ParseDuration(value, &flags.kill_grace) ||
-        flags.kill_grace < absl::ZeroDuration() || flags.kill_grace > absl::Hours(1)) {
+    if (!absl::ParseDuration(value, &flags.kill_grace) || flags.kill_grace < absl::ZeroDuration() ||
+        flags.kill_grace > absl::Hours(1)) {
       return absl::InvalidArgumentError(
           absl::StrCat("--kill-grace '", value, "': accepted are durations like 500ms or 10s"));
     }

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+
 #include "core/base/atomic_file.h"
 #include "core/base/json.h"
 #include "core/base/status_macros.h"
@@ -115,8 +116,7 @@ Verdict Attempt::Execute(Outbox& outbox) {
 absl::Status Attempt::FetchInputs() {
   QB_ASSIGN_OR_RETURN(const std::vector<InputFile> files, PlanInputs(assignment_));
   for (const InputFile& file : files) {
-    QB_RETURN_IF_ERROR(
-        FetchBlob(stub_, file.entry, directory_->File(file.relative_path), stop_));
+    QB_RETURN_IF_ERROR(FetchBlob(stub_, file.entry, directory_->File(file.relative_path), stop_));
   }
   if (!assignment_.config_text().empty()) {
     QB_RETURN_IF_ERROR(
@@ -191,15 +191,14 @@ Verdict Attempt::CollectOutputs(const ResultMessage& result) {
 }
 
 absl::Status Attempt::StoreOutput(const std::string& name, const ResultMessage& result) {
-  QB_ASSIGN_OR_RETURN(const OutputFile file,
-                      OutputFile::Open(directory_->File(kOutputFolder), name,
-                                       settings_.max_output_bytes));
+  QB_ASSIGN_OR_RETURN(const OutputFile file, OutputFile::Open(directory_->File(kOutputFolder), name,
+                                                              settings_.max_output_bytes));
   QB_ASSIGN_OR_RETURN(const std::string sha256, file.Sha256());
   for (const OutputEntry& output : result.outputs) {
     if (NameInOutputFolder(output.path, directory_->path()) == name && !output.sha256.empty() &&
         output.sha256 != sha256) {
-      return absl::DataLossError(absl::StrCat("the compiler named SHA-256 ", output.sha256,
-                                              ", the file has ", sha256));
+      return absl::DataLossError(
+          absl::StrCat("the compiler named SHA-256 ", output.sha256, ", the file has ", sha256));
     }
   }
   v1::Artifact* artifact = completion_.add_artifacts();
@@ -232,12 +231,11 @@ void Attempt::Complete() {
   Backoff backoff = ServerBackoff();
   int reuploads = 0;
   while (!stop_.abandoned()) {
-    const absl::StatusOr<v1::CompleteAttemptResponse> response =
-        stub_.CompleteAttempt(completion_);
+    const absl::StatusOr<v1::CompleteAttemptResponse> response = stub_.CompleteAttempt(completion_);
     if (response.ok()) {
-      summary_ = absl::StrCat(v1::AttemptOutcome_Name(completion_.outcome()), " ",
-                              completion_.failure().reason_name(), " ",
-                              completion_.failure().message());
+      summary_ =
+          absl::StrCat(v1::AttemptOutcome_Name(completion_.outcome()), " ",
+                       completion_.failure().reason_name(), " ", completion_.failure().message());
       return;
     }
     const absl::Status& status = response.status();

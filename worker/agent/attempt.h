@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+
 #include "proto/qbc/v1/worker_service.pb.h"
 #include "worker/agent/attempt_directory.h"
 #include "worker/agent/child_runner.h"

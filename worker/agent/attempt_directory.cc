@@ -16,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+
 #include "core/base/digest.h"
 #include "core/base/status_macros.h"
 #include "worker/agent/jsonl.h"
@@ -72,8 +73,8 @@ absl::Status CheckManifestPath(absl::string_view path) {
   }
   const std::vector<absl::string_view> parts = absl::StrSplit(path, '/');
   if (parts.size() > kMaxParts) {
-    return PathError(path, absl::StrCat("has ", parts.size(), " parts; at most ", kMaxParts,
-                                        " are accepted"));
+    return PathError(
+        path, absl::StrCat("has ", parts.size(), " parts; at most ", kMaxParts, " are accepted"));
   }
   for (const absl::string_view part : parts) {
     if (part.empty() || part == "." || part == "..") {
@@ -130,8 +131,8 @@ absl::StatusOr<OutputFile> OutputFile::Open(const std::string& folder, const std
   // Without O_NONBLOCK a FIFO would hold us up.
   how.flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-  const int fd = static_cast<int>(
-      ::syscall(SYS_openat2, folder_fd, relative.c_str(), &how, sizeof(how)));
+  const int fd =
+      static_cast<int>(::syscall(SYS_openat2, folder_fd, relative.c_str(), &how, sizeof(how)));
   const int open_error = errno;
   ::close(folder_fd);
   if (fd < 0) {
@@ -213,8 +214,8 @@ absl::StatusOr<WorkDirectory> WorkDirectory::Open(const std::string& path) {
   const std::string lock_path = absl::StrCat(absolute, "/lock");
   const int lock = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (lock < 0) {
-    return absl::InternalError(absl::StrCat("cannot open '", lock_path, "': ",
-                                            std::strerror(errno)));
+    return absl::InternalError(
+        absl::StrCat("cannot open '", lock_path, "': ", std::strerror(errno)));
   }
   if (::flock(lock, LOCK_EX | LOCK_NB) != 0) {
     ::close(lock);

@@ -25,7 +25,8 @@ absl::Status CheckManifestPath(absl::string_view path);
 class AttemptDirectory {
  public:
   // `name` is a plain file name that says which lease it is, so that two attempts of a job never
-  // share a folder. Errors: Internal with path and errno text; ResourceExhausted when the disk is full.
+  // share a folder. Errors: Internal with path and errno text; ResourceExhausted when the disk is
+  // full.
   static absl::StatusOr<AttemptDirectory> Create(const std::string& work_dir,
                                                  const std::string& name);
 

@@ -19,17 +19,29 @@ using ::qb::testing::TempDir;
 using ::testing::HasSubstr;
 
 TEST(CheckManifestPath, AcceptsPlainRelativePaths) {
-  for (const char* path : {"net.onnx", "a/b/c.bin", "..a", "a..b/.c", "grün/モデル.onnx", "-x", " "}) {
+  for (const char* path :
+       {"net.onnx", "a/b/c.bin", "..a", "a..b/.c", "grün/モデル.onnx", "-x", " "}) {
     QB_EXPECT_OK(CheckManifestPath(path));
   }
 }
 
 TEST(CheckManifestPath, RefusesWhatCouldLeaveTheFolder) {
-  const std::vector<std::string> bad = {
-      "",     "/etc/passwd", "..",          "a/../b",    "a/..",
-      ".",    "a/./b",       "a//b",        "a/",        "a\\b",
-      "a\nb", "\x7f",        std::string("a\0b", 3), "\xff", std::string(256, 'x'),
-      "1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17"};
+  const std::vector<std::string> bad = {"",
+                                        "/etc/passwd",
+                                        "..",
+                                        "a/../b",
+                                        "a/..",
+                                        ".",
+                                        "a/./b",
+                                        "a//b",
+                                        "a/",
+                                        "a\\b",
+                                        "a\nb",
+                                        "\x7f",
+                                        std::string("a\0b", 3),
+                                        "\xff",
+                                        std::string(256, 'x'),
+                                        "1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17"};
   for (const std::string& path : bad) {
     EXPECT_THAT(CheckManifestPath(path),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("manifest path")))

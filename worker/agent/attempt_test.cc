@@ -14,10 +14,10 @@ namespace {
 
 using ::qb::testing::StatusIs;
 using ::qb::testing::TempDir;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using testing::FakeChildRunner;
 using testing::FakeWorkerStub;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using testing::SucceedWith;
 
 class AttemptTest : public ::testing::Test {
@@ -79,7 +79,8 @@ TEST_F(AttemptTest, KeepsTheProcessRunningWhileTheServerIsAway) {
       Assign(7), [&](const ChildOptions& options, ChildOutput& output, StopSignal& stop) {
         stub_.SetAway(true);
         for (int i = 1; i <= 100; ++i) {
-          output.OnStdout(absl::StrCat(R"({"type":"status","seq":)", i, R"(,"stage":"s)", i, "\"}\n"));
+          output.OnStdout(
+              absl::StrCat(R"({"type":"status","seq":)", i, R"(,"stage":"s)", i, "\"}\n"));
         }
         EXPECT_FALSE(stop.requested());
         stub_.SetAway(false);
@@ -105,8 +106,8 @@ TEST_F(AttemptTest, DropsAnAttemptThatIsStale) {
 TEST_F(AttemptTest, ResumesBrokenTransfers) {
   stub_.BreakNextDownloadAfter(3);
   stub_.BreakNextUploadAfter(5);
-  const v1::CompleteAttemptRequest completion = RunToCompletion(
-      Assign(7), [](const ChildOptions& options, ChildOutput& output, StopSignal&) {
+  const v1::CompleteAttemptRequest completion =
+      RunToCompletion(Assign(7), [](const ChildOptions& options, ChildOutput& output, StopSignal&) {
         EXPECT_EQ(*ReadFile(options.working_dir + "/model/net.onnx"), "the model");
         return SucceedWith("result bytes", options, output);
       });
@@ -135,8 +136,8 @@ TEST_F(AttemptTest, RefusesAManifestThatLeavesItsFolder) {
 }
 
 TEST_F(AttemptTest, TrustsItsOwnDigestOnly) {
-  const v1::CompleteAttemptRequest completion = RunToCompletion(
-      Assign(7), [](const ChildOptions& options, ChildOutput& output, StopSignal&) {
+  const v1::CompleteAttemptRequest completion =
+      RunToCompletion(Assign(7), [](const ChildOptions& options, ChildOutput& output, StopSignal&) {
         WriteFileAtomically(options.working_dir + "/out/model.mxq", "real").IgnoreError();
         output.OnStdout(absl::StrCat(
             R"({"type":"result","seq":1,"outputs":[{"path":"out/model.mxq","sha256":")",
@@ -148,8 +149,8 @@ TEST_F(AttemptTest, TrustsItsOwnDigestOnly) {
 }
 
 TEST_F(AttemptTest, FollowsNoLinkThatTheProcessLeft) {
-  const v1::CompleteAttemptRequest completion = RunToCompletion(
-      Assign(7), [](const ChildOptions& options, ChildOutput& output, StopSignal&) {
+  const v1::CompleteAttemptRequest completion =
+      RunToCompletion(Assign(7), [](const ChildOptions& options, ChildOutput& output, StopSignal&) {
         std::filesystem::create_symlink("/etc/passwd", options.working_dir + "/out/model.mxq");
         output.OnStdout("{\"type\":\"result\",\"seq\":1,\"outputs\":[]}\n");
         return ExitReport();
@@ -159,8 +160,8 @@ TEST_F(AttemptTest, FollowsNoLinkThatTheProcessLeft) {
 
 TEST_F(AttemptTest, UploadsAgainWhatTheServerLost) {
   stub_.LoseArtifactsOnce();
-  const v1::CompleteAttemptRequest completion = RunToCompletion(
-      Assign(7), [](const ChildOptions& options, ChildOutput& output, StopSignal&) {
+  const v1::CompleteAttemptRequest completion =
+      RunToCompletion(Assign(7), [](const ChildOptions& options, ChildOutput& output, StopSignal&) {
         return SucceedWith("result bytes", options, output);
       });
   EXPECT_EQ(completion.outcome(), v1::ATTEMPT_OUTCOME_SUCCEEDED);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/digest.h"
 #include "core/base/status_macros.h"
 #include "worker/agent/backoff.h"

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+
 #include "proto/qbc/v1/blob.pb.h"
 #include "worker/agent/attempt_directory.h"
 #include "worker/agent/stop_signal.h"

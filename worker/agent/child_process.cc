@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/check.h"
 
 namespace qb::worker {
@@ -137,9 +138,9 @@ double Seconds(const timeval& time) {
 }  // namespace
 
 std::string ExitReport::ToString() const {
-  const std::string how = signal != 0
-                              ? absl::StrCat("ended by signal ", signal, " (", strsignal(signal), ")")
-                              : absl::StrCat("exited with code ", exit_code);
+  const std::string how =
+      signal != 0 ? absl::StrCat("ended by signal ", signal, " (", strsignal(signal), ")")
+                  : absl::StrCat("exited with code ", exit_code);
   switch (kind) {
     case Kind::kExited:
     case Kind::kSignalled:
@@ -159,9 +160,8 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(const ChildOpt
   Pipe err;
   Pipe failure;
   Fd null_fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  if (null_fd.get() < 0 || !out.Open() || !err.Open() || !failure.Open() ||
-      !MoveAbove3(null_fd) || !MoveAbove3(out.write_end) || !MoveAbove3(err.write_end) ||
-      !MoveAbove3(failure.write_end)) {
+  if (null_fd.get() < 0 || !out.Open() || !err.Open() || !failure.Open() || !MoveAbove3(null_fd) ||
+      !MoveAbove3(out.write_end) || !MoveAbove3(err.write_end) || !MoveAbove3(failure.write_end)) {
     return StartError(program, "pipes", errno);
   }
   const std::vector<char*> argv = Pointers(options.argv);

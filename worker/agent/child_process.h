@@ -30,8 +30,8 @@ struct ExitReport {
   int exit_code = 0;  // of an exit, also of one after our SIGTERM; -1 after a signal
   int signal = 0;     // the signal that ended it, 0 for an exit
   double wall_s = 0;
-  double cpu_s = 0;             // user and system, with the children it waited for
-  int64_t peak_rss_bytes = 0;   // of its largest process
+  double cpu_s = 0;            // user and system, with the children it waited for
+  int64_t peak_rss_bytes = 0;  // of its largest process
 
   // "exited with code 3", "was ended by signal 11 (Segmentation fault)", ...
   std::string ToString() const;

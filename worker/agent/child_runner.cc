@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+
 #include "core/base/check.h"
 #include "core/base/status_macros.h"
 
@@ -58,8 +59,7 @@ class Run {
  private:
   // Waits for the next thing and handles it. True once the child has ended.
   bool PollOnce() {
-    std::array<pollfd, 4> fds = {pollfd{child_.exit_fd(), POLLIN, 0},
-                                 pollfd{stop_.fd(), POLLIN, 0},
+    std::array<pollfd, 4> fds = {pollfd{child_.exit_fd(), POLLIN, 0}, pollfd{stop_.fd(), POLLIN, 0},
                                  pollfd{stdout_open_ ? child_.stdout_fd() : -1, POLLIN, 0},
                                  pollfd{stderr_open_ ? child_.stderr_fd() : -1, POLLIN, 0}};
     if (::poll(fds.data(), fds.size(), PollTimeoutMs()) < 0) {
@@ -81,8 +81,8 @@ class Run {
   }
 
   int PollTimeoutMs() const {
-    const absl::Time next = term_sent_ ? (kill_sent_ ? absl::InfiniteFuture() : kill_at_)
-                                       : timeout_at_;
+    const absl::Time next =
+        term_sent_ ? (kill_sent_ ? absl::InfiniteFuture() : kill_at_) : timeout_at_;
     if (next == absl::InfiniteFuture()) {
       return -1;
     }

@@ -5,6 +5,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+
 #include "worker/agent/child_process.h"
 #include "worker/agent/stop_signal.h"
 

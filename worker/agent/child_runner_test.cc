@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+
 #include "core/base/testing/status_matchers.h"
 #include "core/base/testing/temp_dir.h"
 #include "worker/agent/stray_processes.h"
@@ -70,8 +71,7 @@ bool BecomesGone(pid_t pid) {
 TEST(ProcessRunner, ReportsExitCodeAndBothStreams) {
   Collected output;
   StopSignal stop;
-  const ExitReport report =
-      RunShell("echo out $MARK; echo err >&2; pwd; exit 3", output, stop);
+  const ExitReport report = RunShell("echo out $MARK; echo err >&2; pwd; exit 3", output, stop);
   EXPECT_EQ(report.kind, ExitReport::Kind::kExited);
   EXPECT_EQ(report.exit_code, 3);
   EXPECT_EQ(output.out, "out set\n/\n");

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+
 #include "core/base/status_macros.h"
 #include "worker/agent/child_runner.h"
 #include "worker/agent/jsonl.h"
@@ -81,8 +82,7 @@ absl::StatusOr<std::string> QueryCompilerBuild(const std::string& binary) {
   limits.kill_grace = absl::ZeroDuration();
   FirstLine output;
   StopSignal stop;
-  QB_ASSIGN_OR_RETURN(const ExitReport exit,
-                      ProcessRunner().Run(options, limits, output, stop));
+  QB_ASSIGN_OR_RETURN(const ExitReport exit, ProcessRunner().Run(options, limits, output, stop));
   const std::string line = output.Line();
   const bool ok = exit.kind == ExitReport::Kind::kExited && exit.exit_code == 0 && !line.empty();
   return ok ? line : "unknown";

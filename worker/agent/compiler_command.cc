@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 #include "worker/agent/attempt_directory.h"
 #include "worker/agent/stray_processes.h"
@@ -99,8 +100,9 @@ absl::StatusOr<ChildOptions> BuildCommand(const v1::Assignment& assignment,
   options.working_dir = attempt_dir;
   std::vector<std::string>& argv = options.argv;
   QB_ASSIGN_OR_RETURN(const std::string model, MainPath(assignment.model(), "model"));
-  argv = {compiler_binary, command.word, command.input_flag, model, "--output",
-          absl::StrCat(kOutputFolder, "/", MainOutput(assignment.kind()))};
+  argv = {compiler_binary,    command.word,
+          command.input_flag, model,
+          "--output",         absl::StrCat(kOutputFolder, "/", MainOutput(assignment.kind()))};
   for (int i = 0; i < assignment.calibration_size(); ++i) {
     QB_ASSIGN_OR_RETURN(const std::string path,
                         MainPath(assignment.calibration(i), absl::StrCat("calib/", i)));

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+
 #include "core/base/failure.h"
 #include "proto/qbc/v1/worker_service.pb.h"
 #include "worker/agent/child_process.h"

@@ -1,6 +1,7 @@
 #include "worker/agent/compiler_command.h"
 
 #include "absl/strings/str_join.h"
+
 #include "core/base/testing/status_matchers.h"
 #include "worker/agent/agent_flags.h"
 
@@ -53,7 +54,8 @@ TEST(BuildCommand, TakesTheJobsThreadsAndLeavesFlagsOfTheServerAlone) {
 TEST(BuildCommand, KnowsTheKinds) {
   v1::Assignment assignment = Full();
   assignment.set_kind(v1::JOB_KIND_PARSE);
-  EXPECT_THAT(CommandLine(assignment), HasSubstr("parse --model model/net/a.onnx --output out/model.mblt"));
+  EXPECT_THAT(CommandLine(assignment),
+              HasSubstr("parse --model model/net/a.onnx --output out/model.mblt"));
   assignment.set_kind(v1::JOB_KIND_QUANTIZE);
   EXPECT_THAT(CommandLine(assignment), HasSubstr("quantize --mblt model/net/a.onnx"));
   assignment.set_kind(static_cast<v1::JobKind>(77));
@@ -73,9 +75,9 @@ TEST(PlanInputs, PutsEachManifestInItsFolder) {
   for (const InputFile& file : files) {
     paths.push_back(file.relative_path);
   }
-  EXPECT_THAT(paths, ::testing::ElementsAre("model/net/a.onnx", "model/net/a.data",
-                                            "calib/0/s0.npy", "calib/1/calib.json",
-                                            "eval/labels.csv"));
+  EXPECT_THAT(paths,
+              ::testing::ElementsAre("model/net/a.onnx", "model/net/a.data", "calib/0/s0.npy",
+                                     "calib/1/calib.json", "eval/labels.csv"));
 }
 
 TEST(PlanInputs, RefusesPathsThatLeaveTheFolderAndTwins) {
@@ -107,13 +109,20 @@ TEST(ParseAgentFlags, NamesTheFlagThatIsWrong) {
     return ParseAgentFlags(all).status();
   };
   QB_EXPECT_OK(parse({}));
-  EXPECT_THAT(parse({"--slots=0"}), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--slots '0'")));
-  EXPECT_THAT(parse({"--slots=x"}), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--slots")));
-  EXPECT_THAT(parse({"--nope=1"}), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--nope")));
-  EXPECT_THAT(parse({"--worker-id=a/b"}), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("a/b")));
-  EXPECT_THAT(parse({"--kill-grace=soon"}), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("soon")));
-  EXPECT_THAT(parse({"--slots"}), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("needs a value")));
-  EXPECT_THAT(ParseAgentFlags({}), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--server")));
+  EXPECT_THAT(parse({"--slots=0"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--slots '0'")));
+  EXPECT_THAT(parse({"--slots=x"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--slots")));
+  EXPECT_THAT(parse({"--nope=1"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--nope")));
+  EXPECT_THAT(parse({"--worker-id=a/b"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("a/b")));
+  EXPECT_THAT(parse({"--kill-grace=soon"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("soon")));
+  EXPECT_THAT(parse({"--slots"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("needs a value")));
+  EXPECT_THAT(ParseAgentFlags({}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--server")));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 #include "proto/qbc/v1/blob_service.grpc.pb.h"
 #include "proto/qbc/v1/worker_service.grpc.pb.h"

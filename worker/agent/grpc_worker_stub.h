@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+
 #include "worker/agent/worker_stub.h"
 
 namespace qb::worker {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/json.h"
 
 namespace qb::worker {
@@ -120,8 +121,7 @@ size_t CharacterLength(absl::string_view text) {
       return 0;
     }
   }
-  const bool overlong =
-      (byte(0) == 0xE0 && byte(1) < 0xA0) || (byte(0) == 0xF0 && byte(1) < 0x90);
+  const bool overlong = (byte(0) == 0xE0 && byte(1) < 0xA0) || (byte(0) == 0xF0 && byte(1) < 0x90);
   const bool surrogate = byte(0) == 0xED && byte(1) >= 0xA0;
   const bool too_large = byte(0) == 0xF4 && byte(1) >= 0x90;
   return overlong || surrogate || too_large ? 0 : length;

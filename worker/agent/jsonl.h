@@ -14,6 +14,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
+
 #include "core/base/log.h"
 
 namespace qb::worker {
@@ -62,7 +63,8 @@ struct OutputEntry {
 };
 struct ResultMessage {
   std::vector<OutputEntry> outputs;
-  // The message without type, seq, ts and outputs, as one line of JSON ("{}" when that is too long).
+  // The message without type, seq, ts and outputs, as one line of JSON ("{}" when that is too
+  // long).
   std::string rest_json;
 };
 struct ErrorMessage {

@@ -34,7 +34,8 @@ TEST(LineSplitter, CutsLongLinesAndGoesOnWithTheNext) {
 }
 
 TEST(ParseCompilerLine, ReadsEachType) {
-  const auto status = ParseCompilerLine(R"({"type":"status","seq":3,"state":"running","stage":"x"})");
+  const auto status =
+      ParseCompilerLine(R"({"type":"status","seq":3,"state":"running","stage":"x"})");
   EXPECT_EQ(status.seq, 3);
   EXPECT_EQ(std::get<StatusMessage>(status.body).stage, "x");
 
@@ -60,7 +61,8 @@ TEST(ParseCompilerLine, ReadsEachType) {
   EXPECT_EQ(result.rest_json, R"({"device":"cpu"})");
 
   const auto error = std::get<ErrorMessage>(
-      ParseCompilerLine(R"({"type":"error","code":"C","message":"m","details":{"layer":"l","n":[1]}})")
+      ParseCompilerLine(
+          R"({"type":"error","code":"C","message":"m","details":{"layer":"l","n":[1]}})")
           .body);
   EXPECT_EQ(error.code, "C");
   EXPECT_THAT(error.details, ElementsAre(std::make_pair(std::string("layer"), std::string("l")),
@@ -68,9 +70,17 @@ TEST(ParseCompilerLine, ReadsEachType) {
 }
 
 TEST(ParseCompilerLine, TurnsWhatIsNoMessageIntoGarbage) {
-  const std::vector<std::string> lines = {
-      "", "x", "null", "[]", "7", "{}", R"({"type":"other"})", R"({"type":7})",
-      std::string("\0\xff", 2), R"({"type":"log")", std::string(10'000, '[')};
+  const std::vector<std::string> lines = {"",
+                                          "x",
+                                          "null",
+                                          "[]",
+                                          "7",
+                                          "{}",
+                                          R"({"type":"other"})",
+                                          R"({"type":7})",
+                                          std::string("\0\xff", 2),
+                                          R"({"type":"log")",
+                                          std::string(10'000, '[')};
   for (const std::string& line : lines) {
     EXPECT_TRUE(std::holds_alternative<GarbageMessage>(ParseCompilerLine(line).body)) << line;
   }
@@ -80,18 +90,24 @@ TEST(ParseCompilerLine, TurnsWhatIsNoMessageIntoGarbage) {
 
 TEST(ParseCompilerLine, KeepsNumbersWithinTheirBounds) {
   const auto progress = std::get<ProgressMessage>(
-      ParseCompilerLine(R"({"type":"progress","done":-5,"total":-1,"fraction":1e300,"seq":-2})").body);
+      ParseCompilerLine(R"({"type":"progress","done":-5,"total":-1,"fraction":1e300,"seq":-2})")
+          .body);
   EXPECT_EQ(progress.done, 0);
   EXPECT_EQ(progress.total, 0);
   EXPECT_EQ(progress.fraction, 1);
   const auto wrong_types = std::get<ProgressMessage>(
-      ParseCompilerLine(R"({"type":"progress","done":"x","total":[],"fraction":{},"stage":7})").body);
+      ParseCompilerLine(R"({"type":"progress","done":"x","total":[],"fraction":{},"stage":7})")
+          .body);
   EXPECT_EQ(wrong_types.fraction, 0);
   EXPECT_EQ(wrong_types.stage, "");
 }
 
 TEST(CleanText, ReplacesInvalidBytesAndCutsBetweenCharacters) {
-  EXPECT_EQ(CleanText("a\xff" "b", 100), "a\xEF\xBF\xBD" "b");
+  EXPECT_EQ(CleanText("a\xff"
+                      "b",
+                      100),
+            "a\xEF\xBF\xBD"
+            "b");
   EXPECT_EQ(CleanText("grün", 100), "grün");
   EXPECT_EQ(CleanText("abcdefgh", 6), "abc...");
   EXPECT_EQ(CleanText("ääää", 6), "ä...");

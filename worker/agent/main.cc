@@ -15,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+
 #include "core/base/digest.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
@@ -91,8 +92,8 @@ absl::Status RunAgent(const AgentFlags& flags, const sigset_t& signals) {
   AgentOptions options = MakeOptions(flags, work, compiler, build);
   LogToStderr(LogLevel::kInfo,
               absl::StrCat("worker ", options.worker_id, ", ", flags.slots, " slots, compiler ",
-                           build, ", server ", flags.server, ", processes swept at the start: ",
-                           work.swept_processes()));
+                           build, ", server ", flags.server,
+                           ", processes swept at the start: ", work.swept_processes()));
   ProcessRunner runner;
   Agent agent(std::move(options), *stub, runner, LogToStderr);
   absl::Status status;

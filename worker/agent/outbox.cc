@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+
 #include "core/base/check.h"
 #include "worker/agent/jsonl.h"
 
@@ -57,8 +58,7 @@ void Outbox::AddProgress(const v1::JobProgress& progress) {
   last_fraction_ = fraction;
 }
 
-void Outbox::AddLog(v1::LogSeverity severity, absl::string_view logger,
-                    absl::string_view message) {
+void Outbox::AddLog(v1::LogSeverity severity, absl::string_view logger, absl::string_view message) {
   absl::MutexLock lock(&mutex_);
   if (log_events_ > limits_.log_events) {
     return;
@@ -105,7 +105,8 @@ void Outbox::Close() {
     tail_.erase(0, tail_.size() - most);
   }
   if (left_out_bytes_ > 0) {
-    absl::StrAppend(&log_, "\n[... ", left_out_bytes_, " bytes of the log are left out here ...]\n");
+    absl::StrAppend(&log_, "\n[... ", left_out_bytes_,
+                    " bytes of the log are left out here ...]\n");
   }
   if (!log_dropped_) {
     log_.append(tail_);

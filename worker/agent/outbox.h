@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+
 #include "proto/qbc/v1/worker_service.pb.h"
 
 namespace qb::worker {
@@ -77,7 +78,7 @@ class Outbox {
   int progress_events_ ABSL_GUARDED_BY(mutex_) = 0;
   double last_fraction_ ABSL_GUARDED_BY(mutex_) = 0;
 
-  std::string log_ ABSL_GUARDED_BY(mutex_);        // unconfirmed
+  std::string log_ ABSL_GUARDED_BY(mutex_);         // unconfirmed
   int64_t log_offset_ ABSL_GUARDED_BY(mutex_) = 0;  // of log_[0]
   int64_t log_taken_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::string tail_ ABSL_GUARDED_BY(mutex_);  // the latest bytes beyond the head

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+
 #include "proto/qbc/v1/worker_service.pb.h"
 #include "worker/agent/outbox.h"
 #include "worker/agent/stop_signal.h"

@@ -31,7 +31,8 @@ std::string Transcript::Visible(absl::string_view text) const {
   if (hidden_prefix_.empty()) {
     return std::string(text);
   }
-  return absl::StrReplaceAll(text, {{absl::StrCat(hidden_prefix_, "/"), ""}, {hidden_prefix_, "."}});
+  return absl::StrReplaceAll(text,
+                             {{absl::StrCat(hidden_prefix_, "/"), ""}, {hidden_prefix_, "."}});
 }
 
 void Transcript::OnStdout(absl::string_view bytes) {
@@ -49,9 +50,8 @@ void Transcript::OnStderr(absl::string_view bytes) {
 
 void Transcript::Finish() {
   stdout_lines_.Finish([this](absl::string_view line, bool cut) { OnLine(line, cut); });
-  stderr_lines_.Finish([this](absl::string_view line, bool) {
-    last_stderr_line_ = Visible(CleanText(line, 500));
-  });
+  stderr_lines_.Finish(
+      [this](absl::string_view line, bool) { last_stderr_line_ = Visible(CleanText(line, 500)); });
 }
 
 void Transcript::OnLine(absl::string_view line, bool cut) {
@@ -98,8 +98,7 @@ void Transcript::Handle(const ProgressMessage& progress) {
 
 void Transcript::Handle(const LogMessage& log) {
   const std::string message = Visible(log.message);
-  outbox_.AddLogBytes(
-      absl::StrCat(LogLevelName(log.level), " ", log.logger, ": ", message, "\n"));
+  outbox_.AddLogBytes(absl::StrCat(LogLevelName(log.level), " ", log.logger, ": ", message, "\n"));
   // Debug messages are many and for the log only.
   if (log.level != LogLevel::kDebug) {
     outbox_.AddLog(SeverityOf(log.level), log.logger, message);

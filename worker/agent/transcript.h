@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/string_view.h"
+
 #include "worker/agent/child_runner.h"
 #include "worker/agent/jsonl.h"
 #include "worker/agent/outbox.h"

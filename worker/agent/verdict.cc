@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include "absl/strings/str_cat.h"
+
 #include "worker/agent/jsonl.h"
 
 namespace qb::worker {
@@ -41,11 +42,10 @@ std::string Where(const Transcript& transcript) {
   return text;
 }
 
-Verdict CrashVerdict(absl::string_view what, const ExitReport& exit,
-                     const Transcript& transcript) {
-  Verdict verdict = FailedVerdict(
-      FailureCode::kCompilerCrash,
-      absl::StrCat("the compile process ", exit.ToString(), what, Where(transcript)));
+Verdict CrashVerdict(absl::string_view what, const ExitReport& exit, const Transcript& transcript) {
+  Verdict verdict =
+      FailedVerdict(FailureCode::kCompilerCrash,
+                    absl::StrCat("the compile process ", exit.ToString(), what, Where(transcript)));
   auto& details = *verdict.failure.mutable_details();
   if (exit.signal != 0) {
     details["signal"] = absl::StrCat(exit.signal);
@@ -63,9 +63,9 @@ Verdict ErrorVerdict(const ErrorMessage& error) {
                        absl::StrCat("the compile process was interrupted: ", error.message));
   }
   if (code == FailureCode::kNone) {
-    return FailedVerdict(FailureCode::kInternalError,
-                         absl::StrCat("the compiler reported the unknown code '", error.code,
-                                      "': ", error.message));
+    return FailedVerdict(
+        FailureCode::kInternalError,
+        absl::StrCat("the compiler reported the unknown code '", error.code, "': ", error.message));
   }
   Verdict verdict = FailedVerdict(code, error.message);
   for (const auto& [name, value] : error.details) {
@@ -94,8 +94,7 @@ Verdict StoppedVerdict(const StopSignal& stop) {
   if (stop.abandoned()) {
     return verdict;
   }
-  verdict.outcome =
-      stop.cancelled() ? v1::ATTEMPT_OUTCOME_CANCELLED : v1::ATTEMPT_OUTCOME_RELEASED;
+  verdict.outcome = stop.cancelled() ? v1::ATTEMPT_OUTCOME_CANCELLED : v1::ATTEMPT_OUTCOME_RELEASED;
   return verdict;
 }
 
@@ -105,9 +104,8 @@ Verdict DecideVerdict(const ExitReport& exit, const Transcript& transcript,
     return {};
   }
   if (exit.kind == ExitReport::Kind::kTimedOut) {
-    return FailedVerdict(FailureCode::kTimeout,
-                         absl::StrCat("the compile process was ", exit.ToString(),
-                                      Where(transcript)));
+    return FailedVerdict(FailureCode::kTimeout, absl::StrCat("the compile process was ",
+                                                             exit.ToString(), Where(transcript)));
   }
   if (IsCleanResult(exit, transcript)) {
     Verdict verdict;

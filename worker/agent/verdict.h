@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+
 #include "core/base/failure.h"
 #include "proto/qbc/v1/worker_service.pb.h"
 #include "worker/agent/child_process.h"
@@ -14,7 +15,7 @@ namespace qb::worker {
 
 struct Verdict {
   v1::AttemptOutcome outcome = v1::ATTEMPT_OUTCOME_UNSPECIFIED;  // UNSPECIFIED: report nothing
-  v1::JobFailure failure;  // of FAILED and LOST
+  v1::JobFailure failure;                                        // of FAILED and LOST
 };
 
 Verdict FailedVerdict(FailureCode code, absl::string_view message);
@@ -26,8 +27,7 @@ Verdict StoppedVerdict(const StopSignal& stop);
 // Precedence: abandoned, time limit, request to stop (unless the result came first), signal,
 // protocol (exactly one result with exit 0, or exactly one error), exit code. SUCCEEDED means that
 // the outputs may be collected now.
-Verdict DecideVerdict(const ExitReport& exit, const Transcript& transcript,
-                      const StopSignal& stop);
+Verdict DecideVerdict(const ExitReport& exit, const Transcript& transcript, const StopSignal& stop);
 
 // The verdict when something of the agent's own failed before or after the process ran: `what`
 // says where. NotFound and DataLoss of an input are INPUT_LOST, ResourceExhausted is DISK_LIMIT.

@@ -129,7 +129,8 @@ TEST_F(VerdictTest, TheTimeLimitIsNamed) {
 }
 
 TEST_F(VerdictTest, AnUnknownCodeIsOurDefect) {
-  const Verdict verdict = Decide(Exited(1), {R"({"type":"error","seq":1,"code":"NEW","message":"m"})"});
+  const Verdict verdict =
+      Decide(Exited(1), {R"({"type":"error","seq":1,"code":"NEW","message":"m"})"});
   EXPECT_EQ(verdict.failure.reason(), v1::FAILURE_REASON_INTERNAL_ERROR);
   EXPECT_THAT(verdict.failure.message(), HasSubstr("'NEW'"));
 }

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+
 #include "proto/qbc/v1/blob_service.pb.h"
 #include "proto/qbc/v1/worker_service.pb.h"
 

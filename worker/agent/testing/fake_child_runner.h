@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/atomic_file.h"
 #include "core/base/digest.h"
 #include "worker/agent/child_runner.h"
@@ -19,8 +20,8 @@ class FakeChildRunner final : public ChildRunner {
 
   explicit FakeChildRunner(Behaviour behaviour) : behaviour_(std::move(behaviour)) {}
 
-  absl::StatusOr<ExitReport> Run(const ChildOptions& options, const RunLimits&,
-                                 ChildOutput& output, StopSignal& stop) override {
+  absl::StatusOr<ExitReport> Run(const ChildOptions& options, const RunLimits&, ChildOutput& output,
+                                 StopSignal& stop) override {
     return behaviour_(options, output, stop);
   }
 
@@ -32,9 +33,9 @@ class FakeChildRunner final : public ChildRunner {
 inline ExitReport SucceedWith(const std::string& bytes, const ChildOptions& options,
                               ChildOutput& output, int seq = 1) {
   WriteFileAtomically(options.working_dir + "/out/model.mxq", bytes).IgnoreError();
-  output.OnStdout(absl::StrCat(
-      R"({"type":"result","seq":)", seq, R"(,"device":"cpu","outputs":[{"path":"out/model.mxq","sha256":")",
-      Sha256Hex(bytes), R"(","bytes":)", bytes.size(), "}]}\n"));
+  output.OnStdout(absl::StrCat(R"({"type":"result","seq":)", seq,
+                               R"(,"device":"cpu","outputs":[{"path":"out/model.mxq","sha256":")",
+                               Sha256Hex(bytes), R"(","bytes":)", bytes.size(), "}]}\n"));
   return ExitReport();
 }
 

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+
 #include "core/base/digest.h"
 #include "worker/agent/worker_stub.h"
 
