@@ -13,6 +13,8 @@ namespace qb {
 struct ImportOptions {
   // Shapes for inputs that leave dimensions open, by input name (flag --input-shape).
   std::map<std::string, Shape> input_shapes;
+  // Inputs that become constants of these values, by name.
+  std::map<std::string, Tensor> constant_inputs;
   // The compiler works on one sample at a time, so a model with a fixed batch above 1 is refused.
   // The float executor alone has no such limit.
   bool accept_any_batch = false;

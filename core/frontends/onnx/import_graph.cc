@@ -1,5 +1,6 @@
 #include "core/frontends/onnx/import_graph.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -84,6 +85,26 @@ absl::Status ImportNode(const OnnxNode& node, int64_t opset,
                                                   node.op_type, "): ", status.message()));
 }
 
+// Turns the inputs that `constants` names into initializers.
+absl::Status MakeConstant(const std::map<std::string, Tensor>& constants, OnnxModel& model) {
+  for (const auto& [name, value] : constants) {
+    const auto found = std::find_if(model.inputs.begin(), model.inputs.end(),
+                                    [&](const OnnxValue& input) { return input.name == name; });
+    if (found == model.inputs.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("there is no input '", name, "' to make constant"));
+    }
+    if (found->dtype != value.dtype()) {
+      return absl::InvalidArgumentError(absl::StrCat("input '", name, "' is ", found->type_name,
+                                                     ", its constant value is ",
+                                                     value.type().ToString()));
+    }
+    model.inputs.erase(found);
+    model.initializers.push_back({name, value});
+  }
+  return absl::OkStatus();
+}
+
 absl::Status AddOutputs(const OnnxModel& model, const Values& values, Graph& graph) {
   for (const OnnxValue& output : model.outputs) {
     const auto found = values.find(output.name);
@@ -105,6 +126,7 @@ absl::Status AddOutputs(const OnnxModel& model, const Values& values, Graph& gra
 }  // namespace
 
 absl::StatusOr<Graph> ImportGraph(OnnxModel& model, const ImportOptions& options) {
+  QB_RETURN_IF_ERROR(MakeConstant(options.constant_inputs, model));
   QB_ASSIGN_OR_RETURN(const std::vector<const OnnxNode*> nodes, OrderNodes(model));
   QB_RETURN_IF_ERROR(CheckOperators(nodes, model.opset));
   QB_ASSIGN_OR_RETURN(const std::vector<TensorType> input_types,

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "core/base/digest.h"
 #include "core/base/failure.h"
 #include "core/base/file_map.h"
@@ -65,11 +63,21 @@ absl::StatusOr<ImportedModel> ImportOnnxBytes(absl::string_view bytes, const std
   return model.ok() ? std::move(model) : WithCode(model.status());
 }
 
-bool SniffOnnx(absl::string_view path, absl::string_view first_bytes) {
-  // A ModelProto starts with its ir_version (field 1, varint) in every known writer.
-  return absl::EndsWithIgnoreCase(path, ".onnx") ||
-         (first_bytes.size() > 2 && first_bytes[0] == 0x08 && first_bytes[1] < 0x40 &&
-          !absl::EndsWithIgnoreCase(path, ".pb"));
+absl::StatusOr<std::vector<std::string>> OnnxInputNames(const std::string& path) {
+  const absl::StatusOr<FileMap> map = FileMap::Open(path);
+  if (!map.ok()) {
+    return WithFailureCode(map.status(), FailureCode::kModelParseError);
+  }
+  const absl::StatusOr<onnx_import::OnnxModel> model =
+      onnx_import::ReadModel(map->bytes(), FolderOf(path));
+  if (!model.ok()) {
+    return WithCode(model.status());
+  }
+  std::vector<std::string> names;
+  for (const onnx_import::OnnxValue& input : model->inputs) {
+    names.push_back(input.name);
+  }
+  return names;
 }
 
 }  // namespace qb

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -27,7 +28,8 @@ absl::StatusOr<ImportedModel> ImportOnnx(const std::string& path, const ImportOp
 absl::StatusOr<ImportedModel> ImportOnnxBytes(absl::string_view bytes, const std::string& folder,
                                               const ImportOptions& options);
 
-// True when `path` and its first bytes look like an ONNX model.
-bool SniffOnnx(absl::string_view path, absl::string_view first_bytes);
+// The names of the model's inputs (without initializers), in order; also for models that ImportOnnx
+// refuses. Errors: as ImportOnnx, for the file itself.
+absl::StatusOr<std::vector<std::string>> OnnxInputNames(const std::string& path);
 
 }  // namespace qb

@@ -57,6 +57,11 @@ absl::StatusOr<int64_t> DefaultOpset(const onnx::ModelProto& model) {
     }
     opset = import.version();
   }
+  if (opset == 0 && model.opset_import_size() > 0) {
+    return absl::UnimplementedError(absl::StrCat("the model uses only the operator set '",
+                                                 model.opset_import(0).domain(),
+                                                 "', which is not supported"));
+  }
   if (opset == 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("the model does not say which version of the default operator set it uses; ",

@@ -17,6 +17,10 @@ namespace {
 
 absl::Status ImportPool(NodeImporter& node, PoolType type) {
   QB_ASSIGN_OR_RETURN(Node * input, node.Input(0, "X"));
+  if (!IsFloat(input->type().dtype)) {
+    return absl::UnimplementedError(absl::StrCat("an input of ", DTypeName(input->type().dtype),
+                                                 " is not supported; float types are"));
+  }
   QB_ASSIGN_OR_RETURN(Node * image, AsImage(node, "x", input));
   QB_ASSIGN_OR_RETURN(const std::vector<int64_t> kernel, node.IntsAttr("kernel_shape"));
   QB_ASSIGN_OR_RETURN(const Window window, ReadWindow(node, input->shape(), kernel));

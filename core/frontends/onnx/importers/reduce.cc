@@ -27,6 +27,9 @@ OpKind KindOf(absl::string_view op_type) {
 
 absl::Status ImportReduce(NodeImporter& node) {
   QB_ASSIGN_OR_RETURN(Node * input, node.Input(0, "data"));
+  if (input->type().dtype == DType::kBool) {
+    return absl::UnimplementedError("an input of bool is not supported; numbers are");
+  }
   // The axes became an input in opset 13 for ReduceSum and in 18 for the others.
   const int64_t input_since = node.op_type() == "ReduceSum" ? 13 : 18;
   QB_ASSIGN_OR_RETURN(const std::optional<std::vector<int64_t>> axes, node.AxesOf(1, input_since));
