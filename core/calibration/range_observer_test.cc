@@ -1,0 +1,107 @@
+#include "core/calibration/range_observer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+namespace qb {
+namespace {
+
+std::vector<std::vector<float>> Samples(int count, int elements) {
+  std::mt19937 random(11);
+  std::normal_distribution<float> normal;
+  std::vector<std::vector<float>> samples(static_cast<size_t>(count));
+  for (auto& sample : samples) {
+    for (int i = 0; i < elements; ++i) {
+      sample.push_back(normal(random));
+    }
+  }
+  return samples;
+}
+
+TensorStatistics Observe(const RangePolicy& policy,
+                         const std::vector<std::vector<float>>& samples) {
+  RangeObserver observer(policy);
+  TopMagnitudes scratch;
+  for (const auto& sample : samples) {
+    EXPECT_TRUE(observer.Observe(sample, scratch));
+  }
+  return observer.Result();
+}
+
+// The rank-th largest magnitude, by sorting everything.
+float Exact(const std::vector<std::vector<float>>& samples, int64_t rank) {
+  std::vector<float> all;
+  for (const auto& sample : samples) {
+    for (const float value : sample) {
+      all.push_back(std::abs(value));
+    }
+  }
+  std::sort(all.rbegin(), all.rend());
+  return all[static_cast<size_t>(rank - 1)];
+}
+
+TEST(RangeObserver, MaxIsTheLargestMagnitude) {
+  const auto samples = Samples(5, 1000);
+  const TensorStatistics found = Observe({}, samples);
+  EXPECT_EQ(found.threshold, Exact(samples, 1));
+  EXPECT_EQ(found.elements, 5000);
+  EXPECT_EQ(found.above_threshold, 0);
+  EXPECT_LT(found.min, 0.0f);
+}
+
+TEST(RangeObserver, PoolIsExact) {
+  const auto samples = Samples(8, 1000);
+  for (const int64_t rank : {1, 2, 17, 81, 900}) {
+    const RangePolicy policy{RangePolicy::Kind::kPool, rank, 1000};
+    const TensorStatistics found = Observe(policy, samples);
+    EXPECT_EQ(found.threshold, Exact(samples, rank));
+    EXPECT_EQ(found.above_threshold, rank - 1);
+  }
+}
+
+TEST(RangeObserver, PoolDoesNotDependOnTheOrder) {
+  auto samples = Samples(9, 500);
+  samples[4].assign(500, 5.0f);  // one sample holds most of the large values
+  const RangePolicy policy{RangePolicy::Kind::kPool, 40, 12};
+  const TensorStatistics first = Observe(policy, samples);
+  std::mt19937 random(3);
+  for (int round = 0; round < 5; ++round) {
+    std::shuffle(samples.begin(), samples.end(), random);
+    EXPECT_EQ(Observe(policy, samples).threshold, first.threshold);
+  }
+}
+
+TEST(RangeObserver, CapsTheShareOfOneSample) {
+  std::vector<std::vector<float>> samples(4, std::vector<float>(100, 1.0f));
+  samples[2].assign(100, 50.0f);
+  const TensorStatistics free = Observe({RangePolicy::Kind::kPool, 20, 100}, samples);
+  const TensorStatistics capped = Observe({RangePolicy::Kind::kPool, 20, 5}, samples);
+  EXPECT_EQ(free.threshold, 50.0f);
+  EXPECT_EQ(capped.threshold, 1.0f);
+}
+
+TEST(RangeObserver, HistogramIsClose) {
+  const auto samples = Samples(8, 1000);
+  for (const int64_t rank : {1, 17, 81, 900}) {
+    const RangePolicy policy{RangePolicy::Kind::kHistogram, rank, 1};
+    const TensorStatistics found = Observe(policy, samples);
+    const float exact = Exact(samples, rank);
+    EXPECT_GE(found.threshold, exact);
+    EXPECT_LE(found.threshold, exact * 1.008f);
+  }
+}
+
+TEST(RangeObserver, RefusesNan) {
+  RangeObserver observer({});
+  TopMagnitudes scratch;
+  EXPECT_FALSE(observer.Observe({1.0f, std::nanf("")}, scratch));
+  EXPECT_EQ(observer.Result().elements, 0);
+}
+
+}  // namespace
+}  // namespace qb
