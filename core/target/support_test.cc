@@ -1,0 +1,125 @@
+#include "core/target/support.h"
+
+#include "core/base/failure.h"
+#include "core/base/testing/status_matchers.h"
+#include "core/ops/graph_text.h"
+#include "core/target/constraints.h"
+
+namespace qb {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// The reasons of every unsupported node, "name: reason".
+std::vector<std::string> Reasons(const std::string& body, const char* target) {
+  absl::StatusOr<Graph> graph = GraphFromText("graph \"g\" {\n" + body + "\n}");
+  EXPECT_TRUE(graph.ok()) << graph.status();
+  std::vector<std::string> reasons;
+  if (graph.ok()) {
+    for (const NodeSupport& support : CheckSupport(*graph, **FindTarget(target)).nodes) {
+      for (const std::string& reason : support.reasons) {
+        reasons.push_back(support.node->name() + ": " + reason);
+      }
+    }
+  }
+  return reasons;
+}
+
+TEST(CheckSupport, TakesAResidualBlock) {
+  EXPECT_THAT(Reasons(R"(
+    x = Input float32[1x8x8x4]
+    w = InputConstant float32[4x3x3x4] random(7)
+    c = Convolution(x, w) {h_kernel=3, w_kernel=3, north_padding=1, south_padding=1, west_padding=1, east_padding=1, channel_last=true, activation="relu"}
+    s = Adding(x, c)
+    r = Relu(s)
+    g = GlobalAveragePooling(r) {channel_last=true}
+    y = Output(g))",
+                      "regulus-ra"),
+              IsEmpty());
+}
+
+TEST(CheckSupport, SaysWhatNeedsTheLookupUnit) {
+  const std::string body = R"(
+    x = Input float32[1x8]
+    s = Sigmoid(x)
+    r = Clip(s)
+    f = Softmax(r) {axis=1}
+    y = Output(f))";
+  EXPECT_THAT(Reasons(body, "regulus-rb"), IsEmpty());
+  EXPECT_THAT(Reasons(body, "regulus-ra"),
+              ElementsAre(HasSubstr("s: This target has no lookup-table unit for non-linear "
+                                    "functions; found: Sigmoid"),
+                          HasSubstr("f: This target has no lookup-table unit")));
+}
+
+TEST(CheckSupport, NamesEachLimitThatIsBroken) {
+  EXPECT_THAT(Reasons(R"(
+    x = Input float32[1x1x200x2]
+    w = InputConstant float32[3x1x65x2] random(7)
+    c = Convolution(x, w) {w_kernel=65, w_stride=70, channel_last=true}
+    y = Output(c))",
+                      "aries-rb"),
+              ElementsAre(HasSubstr("found: 1x65 (at most 64)"), HasSubstr("found: 1x70")));
+}
+
+TEST(CheckSupport, RefusesWhatTheMachineDoesNotCompute) {
+  EXPECT_THAT(Reasons(R"(
+    x = Input float32[1x4x4x2]
+    z = Input float32[1x4x4x2]
+    p = Pad(x) {padding_list=[0, 1, 1, 0, 0, 1, 1, 0], pad_mode="reflect"}
+    q = Div(x, z)
+    m = Maximum(x, z)
+    g = ReduceMax(x) {reduce_axes=[1]}
+    y1 = Output(p)
+    y2 = Output(q)
+    y3 = Output(m)
+    y4 = Output(g))",
+                      "aries-rb"),
+              ElementsAre(HasSubstr("p: Padding is done with a constant"),
+                          HasSubstr("q: Div needs a constant divisor"),
+                          HasSubstr("m: Div needs"),
+                          HasSubstr("g: The NPU has no instruction for this operator; found: "
+                                    "ReduceMax")));
+}
+
+TEST(CheckSupport, TakesFunctionsOfOneValue) {
+  EXPECT_THAT(Reasons(R"(
+    x = Input float32[1x8]
+    two = InputConstant float32[1] [2]
+    one = InputConstant float32[scalar] [1]
+    p = Pow(x, two)
+    e = Exp(p)
+    d = Adding(e, one)
+    q = Div(p, d)
+    m = Maximum(q, x)
+    y = Output(m))",
+                      "aries-rb"),
+              IsEmpty());
+}
+
+TEST(RequireFullSupport, NamesTargetNodesAndReasons) {
+  QB_ASSERT_OK_AND_ASSIGN(Graph graph, GraphFromText(R"(graph "g" {
+    x = Input float32[1x8]
+    s = Tanh(x)
+    y = Output(s)
+  })"));
+  const TargetSpec& target = **FindTarget("regulus-ra");
+  const absl::Status status = RequireFullSupport(CheckSupport(graph, target), target);
+  EXPECT_EQ(FailureCodeOf(status), FailureCode::kUnsupportedOperator);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("target regulus-ra does not run 1 node: node 's' (Tanh): This target"));
+  const TargetSpec& other = **FindTarget("aries-rb");
+  QB_EXPECT_OK(RequireFullSupport(CheckSupport(graph, other), other));
+}
+
+TEST(AllConstraints, HaveNamesAndSentences) {
+  for (const Constraint& constraint : AllConstraints()) {
+    EXPECT_FALSE(constraint.name.empty());
+    EXPECT_GT(constraint.sentence.size(), 10u) << constraint.name;
+  }
+}
+
+}  // namespace
+}  // namespace qb
