@@ -1,0 +1,100 @@
+#include "core/passes/fold_affine.h"
+
+#include <optional>
+#include <vector>
+
+#include "core/base/status_macros.h"
+#include "core/ops/elementwise.h"
+#include "core/passes/channel_values.h"
+#include "core/passes/linear_weights.h"
+#include "core/passes/rewrite.h"
+
+namespace qb {
+namespace {
+
+bool IsAffine(const Node& node) {
+  return (node.op() == OpKind::kMultiply || node.op() == OpKind::kAdding) &&
+         node.operand(0) != node.operand(1) && node.operand(0)->type() == node.type();
+}
+
+// linear -> affine
+absl::StatusOr<bool> FoldIntoProducer(Graph& graph, Node* affine) {
+  Node* producer = affine->operand(0);
+  if (!IsOnlyUsedBy(*producer, *affine)) {
+    return false;
+  }
+  std::optional<LinearWeights> linear = LinearWeights::Of(producer);
+  if (!linear.has_value()) {
+    return false;
+  }
+  const std::optional<std::vector<float>> values =
+      ChannelValues(*affine->operand(1), producer->shape(), linear->channel_axis());
+  if (!values.has_value()) {
+    return false;
+  }
+  if (affine->op() == OpKind::kMultiply) {
+    linear->ScaleOutputs(*values);
+  } else {
+    linear->ShiftOutputs(*values);
+  }
+  if (!linear->IsFinite()) {
+    return false;
+  }
+  QB_ASSIGN_OR_RETURN(Node * node, linear->Rebuild(graph, producer->operand(0),
+                                                   affine->attrs<ElementwiseAttrs>().activation,
+                                                   affine->name()));
+  TakeOver(graph, affine, node);
+  graph.RemoveNode(producer);
+  return true;
+}
+
+// affine -> linear
+absl::StatusOr<bool> FoldIntoConsumer(Graph& graph, Node* node) {
+  Node* affine = node->operand(0);
+  if (!IsAffine(*affine) || !IsOnlyUsedBy(*affine, *node) ||
+      affine->attrs<ElementwiseAttrs>().activation.kind != ActivationKind::kNone) {
+    return false;
+  }
+  std::optional<LinearWeights> linear = LinearWeights::Of(node);
+  const bool is_shift = affine->op() == OpKind::kAdding;
+  if (!linear.has_value() || (is_shift && linear->has_padding())) {
+    return false;
+  }
+  const std::optional<std::vector<float>> values =
+      ChannelValues(*affine->operand(1), affine->shape(), linear->channel_axis());
+  if (!values.has_value()) {
+    return false;
+  }
+  if (is_shift) {
+    linear->ShiftInputs(*values);
+  } else {
+    linear->ScaleInputs(*values);
+  }
+  if (!linear->IsFinite()) {
+    return false;
+  }
+  QB_ASSIGN_OR_RETURN(Node * folded,
+                      linear->Rebuild(graph, affine->operand(0), Activation(), node->name()));
+  TakeOver(graph, node, folded);
+  graph.RemoveNode(affine);
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> FoldAffine(Graph& graph) {
+  bool changed = false;
+  for (Node* node : graph.TopologicalOrder()) {
+    if (IsAffine(*node)) {
+      QB_ASSIGN_OR_RETURN(const bool folded, FoldIntoProducer(graph, node));
+      changed |= folded;
+    } else if (node->op() == OpKind::kConvolution || node->op() == OpKind::kMatMul) {
+      QB_ASSIGN_OR_RETURN(const bool folded, FoldIntoConsumer(graph, node));
+      changed |= folded;
+    }
+  }
+  graph.RemoveDeadNodes();
+  return changed;
+}
+
+}  // namespace qb

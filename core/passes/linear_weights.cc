@@ -1,0 +1,152 @@
+#include "core/passes/linear_weights.h"
+
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/ops/build.h"
+#include "core/ops/convolution.h"
+#include "core/ops/matmul.h"
+#include "core/ops/window.h"
+
+namespace qb {
+namespace {
+
+bool HasConstantOperands(const Node& node) {
+  if (node.type().dtype != DType::kFloat32) {
+    return false;
+  }
+  for (int64_t i = 1; i < node.operand_count(); ++i) {
+    if (!node.operand(i)->is_constant()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::vector<double> ToDoubles(const Tensor& tensor) {
+  const absl::Span<const float> values = tensor.values<float>();
+  return std::vector<double>(values.begin(), values.end());
+}
+
+std::vector<float> ToFloats(const std::vector<double>& values) {
+  return std::vector<float>(values.begin(), values.end());
+}
+
+const Activation& ActivationOf(const Node& node) {
+  return node.op() == OpKind::kMatMul ? node.attrs<MatMulAttrs>().activation
+                                      : node.attrs<ConvolutionAttrs>().activation;
+}
+
+}  // namespace
+
+std::optional<LinearWeights> LinearWeights::Of(Node* node) {
+  const bool is_product = node->op() == OpKind::kMatMul;
+  if ((!is_product && node->op() != OpKind::kConvolution) || !HasConstantOperands(*node) ||
+      ActivationOf(*node).kind != ActivationKind::kNone) {
+    return std::nullopt;
+  }
+  LinearWeights linear;
+  linear.node_ = node;
+  linear.is_product_ = is_product;
+  const Shape& weights = node->operand(1)->shape();
+  if (is_product) {
+    if (weights.rank() != 2 || node->operand(0)->shape().rank() < 2) {
+      return std::nullopt;
+    }
+    linear.outputs_ = weights[1];
+    linear.group_inputs_ = linear.inner_ = weights[0];
+    linear.channel_axis_ = node->shape().rank() - 1;
+  } else {
+    const auto& attrs = node->attrs<ConvolutionAttrs>();
+    const ImageAxes axes = AxesOfImage(attrs.channel_last);
+    linear.channel_last_ = attrs.channel_last;
+    linear.channel_axis_ = axes.channel;
+    linear.groups_ = attrs.group_number;
+    linear.outputs_ = weights[0];
+    linear.group_inputs_ = weights[axes.channel];
+    linear.window_ = attrs.h_kernel * attrs.w_kernel;
+    linear.inner_ = linear.window_ * linear.group_inputs_;
+    linear.has_padding_ = attrs.north_padding + attrs.south_padding + attrs.west_padding +
+                              attrs.east_padding >
+                          0;
+  }
+  linear.weights_ = ToDoubles(node->operand(1)->constant());
+  linear.bias_.assign(static_cast<size_t>(linear.outputs_), 0.0);
+  if (node->operand_count() > 2) {
+    linear.bias_ = ToDoubles(node->operand(2)->constant());
+  }
+  return linear;
+}
+
+int64_t LinearWeights::InputOf(int64_t output, int64_t inner) const {
+  const int64_t within = channel_last_ ? inner % group_inputs_ : inner / window_;
+  return output / (outputs_ / groups_) * group_inputs_ + within;
+}
+
+void LinearWeights::ScaleOutputs(absl::Span<const float> scale) {
+  for (int64_t m = 0; m < outputs_; ++m) {
+    const double factor = scale[static_cast<size_t>(m)];
+    bias_[static_cast<size_t>(m)] *= factor;
+    for (int64_t i = 0; i < inner_; ++i) {
+      weights_[static_cast<size_t>(IndexOf(m, i))] *= factor;
+    }
+  }
+}
+
+void LinearWeights::ShiftOutputs(absl::Span<const float> shift) {
+  for (size_t m = 0; m < bias_.size(); ++m) {
+    bias_[m] += shift[m];
+  }
+}
+
+void LinearWeights::ScaleInputs(absl::Span<const float> scale) {
+  for (int64_t m = 0; m < outputs_; ++m) {
+    for (int64_t i = 0; i < inner_; ++i) {
+      weights_[static_cast<size_t>(IndexOf(m, i))] *= scale[static_cast<size_t>(InputOf(m, i))];
+    }
+  }
+}
+
+void LinearWeights::ShiftInputs(absl::Span<const float> shift) {
+  QB_CHECK(!has_padding_);
+  for (int64_t m = 0; m < outputs_; ++m) {
+    for (int64_t i = 0; i < inner_; ++i) {
+      bias_[static_cast<size_t>(m)] += weights_[static_cast<size_t>(IndexOf(m, i))] *
+                                       shift[static_cast<size_t>(InputOf(m, i))];
+    }
+  }
+}
+
+bool LinearWeights::IsFinite() const {
+  for (const std::vector<double>* values : {&weights_, &bias_}) {
+    for (const double value : *values) {
+      if (!std::isfinite(static_cast<float>(value))) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+absl::StatusOr<Node*> LinearWeights::Rebuild(Graph& graph, Node* input,
+                                             const Activation& activation,
+                                             absl::string_view name) const {
+  Node* old_weights = node_->operand(1);
+  Node* weights =
+      graph.AddConstant(old_weights->name(),
+                        Tensor::OfFloats(old_weights->shape(), ToFloats(weights_)));
+  const std::string bias_name = node_->operand_count() > 2 ? node_->operand(2)->name()
+                                                           : absl::StrCat(name, "/bias");
+  Node* bias = graph.AddConstant(bias_name, Tensor::OfFloats({outputs_}, ToFloats(bias_)));
+  std::unique_ptr<Attributes> attrs = node_->attributes().Clone();
+  if (is_product_) {
+    static_cast<MatMulAttrs&>(*attrs).activation = activation;
+  } else {
+    static_cast<ConvolutionAttrs&>(*attrs).activation = activation;
+  }
+  return AddOp(graph, node_->op(), name, {input, weights, bias}, std::move(attrs));
+}
+
+}  // namespace qb
