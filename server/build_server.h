@@ -1,0 +1,62 @@
+// Puts a server together: the one file that knows all its parts.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "core/base/log.h"
+#include "server/blobs/attempt_logs.h"
+#include "server/blobs/blob_store.h"
+#include "server/dispatch/dispatcher.h"
+#include "server/jobs/sqlite_job_store.h"
+#include "server/service/job_spec_check.h"
+
+namespace qb::server {
+
+struct ServerOptions {
+  // Holds the database, blobs, uploads and logs; made when it is not there. One server at a time.
+  std::string data_dir;
+  // "unix:/path" (mode 0600) or "127.0.0.1:PORT", port 0 for any.
+  std::string listen;
+  std::string version;  // of this program
+  std::vector<std::string> targets;
+  DispatcherOptions dispatch;
+  SqliteJobStoreOptions store;
+  BlobStoreOptions blobs;
+  AttemptLogOptions logs;
+  JobLimits limits;
+  // Threads for everything that may wait for a disk. Most of them wait for the same commit at a time,
+  // so there are more of them than CPUs. Default 32.
+  int pool_threads = 32;
+  // Calls that may wait for a thread; more are answered UNAVAILABLE. Default 4096.
+  size_t max_queued_calls = 4096;
+  // Timeouts are looked at this often. Default 50 ms.
+  absl::Duration tick = absl::Milliseconds(50);
+  std::function<void(LogLevel, const std::string&)> log;
+  // The store can no longer promise anything; the program should end. Any thread, must not wait.
+  std::function<void(const absl::Status&)> on_fatal;
+};
+
+// A server that answers calls from Create until Shutdown.
+class CompileServer {
+ public:
+  virtual ~CompileServer() = default;
+
+  // Where it listens, as a client takes it: "unix:/path" or "127.0.0.1:4711".
+  virtual const std::string& address() const = 0;
+  // Gives out no more work and says in its health that it is going.
+  virtual void StopGivingWork() = 0;
+  // Ends open streams and waits, gives other calls up to `grace`, closes the store. Idempotent.
+  virtual void Shutdown(absl::Duration grace) = 0;
+};
+
+// Errors: InvalidArgument (address); FailedPrecondition (folder or socket in use, database of a newer
+// version); Unavailable (the port is taken); those of files.
+absl::StatusOr<std::unique_ptr<CompileServer>> BuildServer(ServerOptions options);
+
+}  // namespace qb::server

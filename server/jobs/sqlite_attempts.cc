@@ -1,0 +1,370 @@
+#include "server/jobs/sqlite_attempts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/base/check.h"
+#include "core/base/status_macros.h"
+#include "server/jobs/job_failure.h"
+
+namespace qb::server {
+namespace {
+
+constexpr size_t kMaxLogMessageBytes = 1024;
+constexpr size_t kMaxNameBytes = 256;
+
+// ---- leases
+
+absl::StatusOr<std::vector<int64_t>> FindWaiting(SqliteConnection& db, const LeaseQuery& query) {
+  // `state IN (1, 3)` stands here as in the index: QUEUED and RETRY_WAIT.
+  std::string sql =
+      "SELECT id FROM execution WHERE state IN (1, 3) AND run_after_ms <= ? "
+      "AND (state = 3 OR expires_ms > ?)";
+  if (!query.targets.empty()) {
+    absl::StrAppend(&sql, " AND target IN (",
+                    absl::StrJoin(std::vector<std::string>(query.targets.size(), "?"), ","), ")");
+  }
+  absl::StrAppend(&sql, " ORDER BY priority DESC, enqueued_ms, id LIMIT ?");
+  SqliteQuery rows = db.PrepareOnce(sql);
+  rows.Int(query.now_ms).Int(query.now_ms);
+  for (const std::string& target : query.targets) {
+    rows.Text(target);
+  }
+  rows.Int(query.count);
+  std::vector<int64_t> ids;
+  while (true) {
+    QB_ASSIGN_OR_RETURN(const bool row, rows.Step());
+    if (!row) {
+      return ids;
+    }
+    ids.push_back(rows.IntAt(0));
+  }
+}
+
+absl::StatusOr<int64_t> NextFence(SqliteConnection& db) {
+  SqliteQuery query =
+      db.Prepare("UPDATE meta SET value = value + 1 WHERE key = 'next_fence' RETURNING value - 1");
+  QB_ASSIGN_OR_RETURN(const bool row, query.Step());
+  if (!row) {
+    return absl::DataLossError("database: meta has no next_fence");
+  }
+  const int64_t fence = query.IntAt(0);
+  QB_RETURN_IF_ERROR(query.Run());
+  return fence;
+}
+
+absl::StatusOr<AttemptKey> LeaseOne(WriteTx& tx, const LeaseQuery& query, int64_t execution) {
+  QB_ASSIGN_OR_RETURN(ExecutionRow row, LoadExecution(tx.db, execution));
+  QB_ASSIGN_OR_RETURN(row.fence, NextFence(tx.db));
+  ++row.attempt;
+  QB_RETURN_IF_ERROR(
+      tx.db
+          .Prepare("UPDATE execution SET attempt = ?, fence = ?, worker = ?, compiler_build = ?, "
+                   "progress = NULL, started_ms = ifnull(started_ms, ?) WHERE id = ?")
+          .Int(row.attempt)
+          .Int(row.fence)
+          .Text(query.worker_id)
+          .Text(query.compiler_build)
+          .Int(query.now_ms)
+          .Int(row.id)
+          .Run());
+  QB_RETURN_IF_ERROR(
+      tx.db
+          .Prepare("INSERT INTO attempt(execution, attempt, fence, state, worker, epoch, leased_ms) "
+                   "VALUES (?, ?, ?, 1, ?, ?, ?)")
+          .Int(row.id)
+          .Int(row.attempt)
+          .Int(row.fence)
+          .Text(query.worker_id)
+          .Text(query.epoch)
+          .Int(query.now_ms)
+          .Run());
+  QB_RETURN_IF_ERROR(EnterState(tx, row, pb::JOB_STATE_RUNNING, query.now_ms, ""));
+  return AttemptKey{row.id, row.attempt, row.fence};
+}
+
+absl::StatusOr<std::optional<int64_t>> NextRunAfter(SqliteConnection& db) {
+  SqliteQuery query = db.Prepare("SELECT min(run_after_ms) FROM execution WHERE state IN (1, 3)");
+  QB_ASSIGN_OR_RETURN(const bool row, query.Step());
+  if (!row || query.IsNull(0)) {
+    return std::nullopt;
+  }
+  return query.IntAt(0);
+}
+
+// ---- events
+
+struct AttemptRow {
+  int64_t committed_seq = 0;
+  EventTally tally;
+};
+
+absl::StatusOr<AttemptRow> LoadTally(SqliteConnection& db, const AttemptKey& key) {
+  SqliteQuery query = db.Prepare(
+      "SELECT committed_seq, stored_events, last_progress_ms FROM attempt WHERE fence = ?");
+  query.Int(key.fence);
+  QB_ASSIGN_OR_RETURN(const bool row, query.Step());
+  if (!row) {
+    return absl::DataLossError(absl::StrCat("database: no attempt with fence ", key.fence));
+  }
+  return AttemptRow{query.IntAt(0), {query.IntAt(1), query.IntAt(2)}};
+}
+
+absl::StatusOr<pb::JobProgress> LoadProgress(SqliteConnection& db, int64_t execution) {
+  SqliteQuery query = db.Prepare("SELECT progress FROM execution WHERE id = ?");
+  query.Int(execution);
+  pb::JobProgress progress;
+  QB_ASSIGN_OR_RETURN(const bool row, query.Step());
+  if (row) {
+    const absl::string_view bytes = query.TextAt(0);
+    if (!progress.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+      return absl::DataLossError(
+          absl::StrCat("database: progress of execution ", execution, " is unreadable"));
+    }
+  }
+  return progress;
+}
+
+std::string Cut(absl::string_view text, size_t max_bytes) {
+  return std::string(CutUtf8(text, max_bytes));
+}
+
+// Takes over what `event` says about the progress of the job; the fraction never goes back.
+void FollowProgress(const pb::AttemptEvent& event, pb::JobProgress& progress) {
+  if (event.has_phase()) {
+    progress.set_phase(Cut(event.phase().phase(), kMaxNameBytes));
+    progress.clear_done();
+    progress.clear_total();
+    progress.clear_unit();
+  }
+  if (event.has_progress()) {
+    const pb::JobProgress& told = event.progress();
+    if (!told.phase().empty()) {
+      progress.set_phase(Cut(told.phase(), kMaxNameBytes));
+    }
+    const double fraction = std::isfinite(told.fraction()) ? told.fraction() : 0.0;
+    progress.set_fraction(std::clamp(fraction, progress.fraction(), 1.0));
+    progress.set_done(std::max<int64_t>(0, told.done()));
+    progress.set_total(std::max<int64_t>(0, told.total()));
+    progress.set_unit(Cut(told.unit(), kMaxNameBytes));
+  }
+}
+
+pb::JobEvent ToJobEvent(const pb::AttemptEvent& event, const pb::JobProgress& progress) {
+  pb::JobEvent result;
+  switch (event.kind_case()) {
+    case pb::AttemptEvent::kPhase:
+      result.mutable_phase()->set_phase(progress.phase());
+      break;
+    case pb::AttemptEvent::kProgress:
+      *result.mutable_progress() = progress;
+      break;
+    case pb::AttemptEvent::kLog:
+      result.mutable_log()->set_severity(event.log().severity());
+      result.mutable_log()->set_logger(Cut(event.log().logger(), kMaxNameBytes));
+      result.mutable_log()->set_message(Cut(event.log().message(), kMaxLogMessageBytes));
+      break;
+    case pb::AttemptEvent::KIND_NOT_SET:
+      break;
+  }
+  return result;
+}
+
+// The part of `events` that is not stored yet.
+absl::StatusOr<absl::Span<const pb::AttemptEvent>> NewOnes(
+    absl::Span<const pb::AttemptEvent> events, int64_t committed_seq) {
+  size_t first = 0;
+  while (first < events.size() && events[first].seq() <= committed_seq) {
+    ++first;
+  }
+  for (size_t i = first; i < events.size(); ++i) {
+    const int64_t expected = committed_seq + 1 + static_cast<int64_t>(i - first);
+    if (events[i].seq() != expected) {
+      return absl::OutOfRangeError(absl::StrCat("events: seq ", events[i].seq(), " follows, expected ",
+                                                expected, "; stored up to ", committed_seq));
+    }
+  }
+  return events.subspan(first);
+}
+
+// ---- completion
+
+absl::Status CheckArtifacts(SqliteConnection& db, absl::string_view tenant,
+                            const std::vector<pb::Artifact>& artifacts) {
+  for (const pb::Artifact& artifact : artifacts) {
+    SqliteQuery query = db.Prepare(
+        "SELECT size_bytes FROM blob JOIN blob_ref USING (sha256) WHERE tenant = ? AND sha256 = ?");
+    query.Text(tenant).Text(artifact.sha256());
+    QB_ASSIGN_OR_RETURN(const bool row, query.Step());
+    if (!row || query.IntAt(0) != artifact.size_bytes()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("MISSING_BLOB: artifact '", artifact.name(), "' with sha256 ",
+                       artifact.sha256(), " and ", artifact.size_bytes(), " bytes is not stored"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The answer to a completion that came before: its own, or STALE_ATTEMPT.
+absl::StatusOr<CompletionOutcome> Replay(SqliteConnection& db, const AttemptKey& key,
+                                         const absl::Status& stale) {
+  SqliteQuery query = db.Prepare(
+      "SELECT e.state FROM attempt AS a JOIN execution AS e ON e.id = a.execution "
+      "WHERE a.fence = ? AND a.execution = ? AND a.attempt = ? AND a.state = 2");
+  query.Int(key.fence).Int(key.execution).Int(key.attempt);
+  QB_ASSIGN_OR_RETURN(const bool row, query.Step());
+  if (!row) {
+    return stale;
+  }
+  return CompletionOutcome{static_cast<pb::JobState>(query.IntAt(0)), /*replayed=*/true};
+}
+
+absl::Status GiveBack(WriteTx& tx, ExecutionRow& row, int64_t now_ms) {
+  QB_RETURN_IF_ERROR(tx.db.Prepare("UPDATE execution SET run_after_ms = 0 WHERE id = ?")
+                         .Int(row.id)
+                         .Run());
+  tx.notice.leasable_from_ms = 0;
+  return EnterState(tx, row, pb::JOB_STATE_QUEUED, now_ms, "the worker gave the attempt back");
+}
+
+absl::Status ApplyOutcome(WriteTx& tx, ExecutionRow& row, const Completion& completion,
+                          const RetryPolicy& policy, double random) {
+  const bool cancelling = row.state == pb::JOB_STATE_CANCELLING;
+  const pb::JobFailure failure = NormalizeFailure(completion.failure);
+  switch (completion.outcome) {
+    case pb::ATTEMPT_OUTCOME_SUCCEEDED:
+      QB_RETURN_IF_ERROR(CheckArtifacts(tx.db, row.tenant, completion.artifacts));
+      return Succeed(tx, row, completion);
+    case pb::ATTEMPT_OUTCOME_FAILED:
+      return EndWithFailure(tx, row, pb::JOB_STATE_FAILED, completion.now_ms, failure);
+    case pb::ATTEMPT_OUTCOME_RELEASED:
+      if (!cancelling) {
+        return GiveBack(tx, row, completion.now_ms);
+      }
+      break;
+    case pb::ATTEMPT_OUTCOME_CANCELLED:
+      if (!cancelling) {
+        return LoseAttempt(tx, row, policy, random, FailureCode::kWorkerLost,
+                           "the compile was interrupted on the worker", completion.now_ms);
+      }
+      break;
+    case pb::ATTEMPT_OUTCOME_LOST:
+      if (!cancelling) {
+        const FailureCode code = static_cast<FailureCode>(failure.reason());
+        return LoseAttempt(tx, row, policy, random,
+                           completion.failure.reason() == pb::FAILURE_REASON_UNSPECIFIED &&
+                                   completion.failure.reason_name().empty()
+                               ? FailureCode::kWorkerLost
+                               : code,
+                           completion.failure.message(), completion.now_ms);
+      }
+      break;
+    default:
+      return absl::InvalidArgumentError(
+          absl::StrCat("outcome: ", static_cast<int>(completion.outcome), " is not one of ours"));
+  }
+  // Cancelled while it ran: LoseAttempt knows that this ends the job.
+  return LoseAttempt(tx, row, policy, random, FailureCode::kCancelled, "", completion.now_ms);
+}
+
+}  // namespace
+
+absl::StatusOr<LeaseOutcome> LeaseWaiting(WriteTx& tx, const LeaseQuery& query) {
+  LeaseOutcome outcome;
+  QB_ASSIGN_OR_RETURN(const std::vector<int64_t> ids, FindWaiting(tx.db, query));
+  for (int64_t id : ids) {
+    QB_ASSIGN_OR_RETURN(const AttemptKey key, LeaseOne(tx, query, id));
+    QB_ASSIGN_OR_RETURN(LeasedAttempt leased, ReadLeaseRows(tx.db, key));
+    outcome.leased.push_back(std::move(leased));
+  }
+  if (ids.empty()) {
+    QB_ASSIGN_OR_RETURN(outcome.next_run_after_ms, NextRunAfter(tx.db));
+  }
+  return outcome;
+}
+
+absl::StatusOr<LeasedAttempt> ReadLeaseRows(SqliteConnection& db, const AttemptKey& key) {
+  QB_RETURN_IF_ERROR(LoadCurrent(db, key).status());
+  SqliteQuery query = db.Prepare(
+      "SELECT a.worker, a.epoch, e.state, e.spec, job.uid FROM attempt AS a "
+      "JOIN execution AS e ON e.id = a.execution JOIN job ON job.execution = e.id "
+      "WHERE a.fence = ? ORDER BY job.id LIMIT 1");
+  query.Int(key.fence);
+  QB_ASSIGN_OR_RETURN(const bool row, query.Step());
+  LeasedAttempt leased;
+  if (!row || !leased.spec.ParseFromArray(query.TextAt(3).data(),
+                                          static_cast<int>(query.TextAt(3).size()))) {
+    return absl::DataLossError(
+        absl::StrCat("database: the spec of execution ", key.execution, " is unreadable"));
+  }
+  leased.attempt.key = key;
+  leased.attempt.worker_id = std::string(query.TextAt(0));
+  leased.attempt.epoch = std::string(query.TextAt(1));
+  leased.attempt.cancel_requested = query.IntAt(2) == pb::JOB_STATE_CANCELLING;
+  leased.job_id = std::string(query.TextAt(4));
+  return leased;
+}
+
+absl::StatusOr<EventsOutcome> StoreEvents(WriteTx& tx, const AttemptKey& key,
+                                          absl::Span<const pb::AttemptEvent> events,
+                                          const EventLimits& limits, int64_t now_ms) {
+  QB_ASSIGN_OR_RETURN(ExecutionRow row, LoadCurrent(tx.db, key));
+  QB_ASSIGN_OR_RETURN(AttemptRow attempt, LoadTally(tx.db, key));
+  QB_ASSIGN_OR_RETURN(const absl::Span<const pb::AttemptEvent> fresh,
+                      NewOnes(events, attempt.committed_seq));
+  EventsOutcome outcome;
+  outcome.cancel_requested = row.state == pb::JOB_STATE_CANCELLING;
+  outcome.committed_seq = attempt.committed_seq + static_cast<int64_t>(fresh.size());
+  if (fresh.empty()) {
+    return outcome;
+  }
+  QB_ASSIGN_OR_RETURN(pb::JobProgress progress, LoadProgress(tx.db, row.id));
+  const std::vector<size_t> selected = SelectEvents(fresh, now_ms, limits, attempt.tally);
+  size_t next = 0;
+  for (size_t i = 0; i < fresh.size(); ++i) {
+    FollowProgress(fresh[i], progress);
+    if (next < selected.size() && selected[next] == i) {
+      ++next;
+      QB_RETURN_IF_ERROR(AddEvent(tx, row, row.attempt, now_ms, ToJobEvent(fresh[i], progress)));
+    }
+  }
+  QB_RETURN_IF_ERROR(tx.db.Prepare("UPDATE execution SET progress = ? WHERE id = ?")
+                         .Blob(progress.SerializeAsString())
+                         .Int(row.id)
+                         .Run());
+  QB_RETURN_IF_ERROR(tx.db
+                         .Prepare("UPDATE attempt SET committed_seq = ?, stored_events = ?, "
+                                  "last_progress_ms = ? WHERE execution = ? AND attempt = ?")
+                         .Int(outcome.committed_seq)
+                         .Int(attempt.tally.stored)
+                         .Int(attempt.tally.last_progress_ms)
+                         .Int(row.id)
+                         .Int(row.attempt)
+                         .Run());
+  return outcome;
+}
+
+absl::StatusOr<CompletionOutcome> CompleteAttempt(WriteTx& tx, const AttemptKey& key,
+                                                  const Completion& completion,
+                                                  const RetryPolicy& policy, double random) {
+  absl::StatusOr<ExecutionRow> current = LoadCurrent(tx.db, key);
+  if (current.status().code() == absl::StatusCode::kFailedPrecondition) {
+    return Replay(tx.db, key, current.status());
+  }
+  QB_RETURN_IF_ERROR(current.status());
+  ExecutionRow& row = *current;
+  QB_RETURN_IF_ERROR(
+      EndAttempt(tx, row, AttemptEnd::kCompleted, completion.outcome, completion.now_ms));
+  QB_RETURN_IF_ERROR(tx.db.Prepare("UPDATE execution SET usage = ? WHERE id = ?")
+                         .Blob(completion.usage.SerializeAsString())
+                         .Int(row.id)
+                         .Run());
+  QB_RETURN_IF_ERROR(ApplyOutcome(tx, row, completion, policy, random));
+  return CompletionOutcome{row.state, /*replayed=*/false};
+}
+
+}  // namespace qb::server

@@ -1,0 +1,166 @@
+#include "server/jobs/sqlite_schema.h"
+
+#include <array>
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status_macros.h"
+
+namespace qb::server {
+namespace {
+
+constexpr int64_t kApplicationId = 0x51424353;  // "QBCS"
+
+// Step i leads from version i to i + 1. Frozen: a released step never changes.
+constexpr auto kSteps = std::to_array<const char*>({
+    R"sql(
+CREATE TABLE meta(key TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
+INSERT INTO meta VALUES ('next_fence', 1);
+
+CREATE TABLE tenant(id TEXT PRIMARY KEY, name TEXT NOT NULL, created_ms INTEGER NOT NULL) STRICT;
+INSERT INTO tenant VALUES ('default', 'default', 0);
+
+-- The work. state, spec and messages are numbers and bytes of qbc.v1.
+CREATE TABLE execution(
+  id INTEGER PRIMARY KEY,
+  tenant TEXT NOT NULL REFERENCES tenant(id),
+  state INTEGER NOT NULL,
+  priority INTEGER NOT NULL,
+  enqueued_ms INTEGER NOT NULL,
+  run_after_ms INTEGER NOT NULL,
+  expires_ms INTEGER NOT NULL,
+  target TEXT NOT NULL,
+  spec BLOB NOT NULL,
+  attempt INTEGER NOT NULL DEFAULT 0,
+  fence INTEGER NOT NULL DEFAULT 0,
+  losses INTEGER NOT NULL DEFAULT 0,
+  last_seq INTEGER NOT NULL DEFAULT 0,
+  started_ms INTEGER,
+  finished_ms INTEGER,
+  cancel_reason TEXT,
+  wait_reason TEXT NOT NULL DEFAULT '',
+  progress BLOB,
+  failure BLOB,
+  result_json TEXT,
+  usage BLOB,
+  worker TEXT NOT NULL DEFAULT '',
+  compiler_build TEXT NOT NULL DEFAULT ''
+) STRICT;
+-- The hot set only: 1 QUEUED, 3 RETRY_WAIT.
+CREATE INDEX execution_waiting ON execution(priority DESC, enqueued_ms, id) WHERE state IN (1, 3);
+CREATE INDEX execution_expiring ON execution(expires_ms) WHERE state = 1;
+
+-- What a client asked for; several jobs may come to share one execution.
+CREATE TABLE job(
+  id INTEGER PRIMARY KEY,
+  uid TEXT NOT NULL UNIQUE,
+  tenant TEXT NOT NULL REFERENCES tenant(id),
+  execution INTEGER NOT NULL REFERENCES execution(id),
+  state INTEGER NOT NULL,
+  target TEXT NOT NULL,
+  created_ms INTEGER NOT NULL,
+  request_id TEXT,
+  request_fingerprint TEXT
+) STRICT;
+CREATE UNIQUE INDEX job_request ON job(tenant, request_id) WHERE request_id IS NOT NULL;
+CREATE INDEX job_of_tenant ON job(tenant, id);
+CREATE INDEX job_of_state ON job(tenant, state, id);
+CREATE INDEX job_of_execution ON job(execution);
+
+-- state: 1 live, 2 completed by its agent, 3 lost.
+CREATE TABLE attempt(
+  execution INTEGER NOT NULL REFERENCES execution(id),
+  attempt INTEGER NOT NULL,
+  fence INTEGER NOT NULL UNIQUE,
+  state INTEGER NOT NULL,
+  worker TEXT NOT NULL,
+  epoch TEXT NOT NULL,
+  leased_ms INTEGER NOT NULL,
+  ended_ms INTEGER,
+  outcome INTEGER NOT NULL DEFAULT 0,
+  committed_seq INTEGER NOT NULL DEFAULT 0,
+  stored_events INTEGER NOT NULL DEFAULT 0,
+  last_progress_ms INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (execution, attempt)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX attempt_live ON attempt(fence) WHERE state = 1;
+
+CREATE TABLE event(
+  execution INTEGER NOT NULL REFERENCES execution(id),
+  seq INTEGER NOT NULL,
+  body BLOB NOT NULL,
+  PRIMARY KEY (execution, seq)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE artifact(
+  execution INTEGER NOT NULL REFERENCES execution(id),
+  position INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  sha256 TEXT NOT NULL,
+  size_bytes INTEGER NOT NULL,
+  PRIMARY KEY (execution, position)
+) STRICT, WITHOUT ROWID;
+
+-- A row means: the file is complete, renamed and synced.
+CREATE TABLE blob(
+  sha256 TEXT PRIMARY KEY,
+  size_bytes INTEGER NOT NULL,
+  stored_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+-- Who has proved possession of it by sending the bytes.
+CREATE TABLE blob_ref(
+  tenant TEXT NOT NULL REFERENCES tenant(id),
+  sha256 TEXT NOT NULL REFERENCES blob(sha256),
+  PRIMARY KEY (tenant, sha256)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE upload(
+  tenant TEXT NOT NULL REFERENCES tenant(id),
+  id TEXT NOT NULL,
+  sha256 TEXT NOT NULL,
+  size_bytes INTEGER NOT NULL,
+  committed_bytes INTEGER NOT NULL,
+  updated_ms INTEGER NOT NULL,
+  PRIMARY KEY (tenant, id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE worker(
+  id TEXT PRIMARY KEY,
+  epoch TEXT NOT NULL,
+  registered_ms INTEGER NOT NULL,
+  capabilities BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
+)sql",
+});
+
+absl::StatusOr<int64_t> ReadPragma(SqliteConnection& db, const char* sql) {
+  SqliteQuery query = db.PrepareOnce(sql);
+  QB_ASSIGN_OR_RETURN(bool row, query.Step());
+  return row ? query.IntAt(0) : 0;
+}
+
+}  // namespace
+
+int CurrentSchemaVersion() { return static_cast<int>(kSteps.size()); }
+
+absl::Status MigrateSchema(SqliteConnection& db) {
+  QB_ASSIGN_OR_RETURN(const int64_t version, ReadPragma(db, "PRAGMA user_version"));
+  QB_ASSIGN_OR_RETURN(const int64_t application, ReadPragma(db, "PRAGMA application_id"));
+  QB_ASSIGN_OR_RETURN(const int64_t tables, ReadPragma(db, "SELECT count(*) FROM sqlite_schema"));
+  if (application != kApplicationId && tables != 0) {
+    return absl::FailedPreconditionError(
+        "database: the file was not made by qbc-server: choose another --data-dir");
+  }
+  if (version < 0 || version > CurrentSchemaVersion()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "database: schema version ", version, " is newer than this qbc-server, which knows up to ",
+        CurrentSchemaVersion(), ": use the newer program"));
+  }
+  for (int64_t step = version; step < CurrentSchemaVersion(); ++step) {
+    QB_RETURN_IF_ERROR(db.Execute(absl::StrCat(
+        "BEGIN IMMEDIATE;", kSteps[static_cast<size_t>(step)], "PRAGMA application_id=", kApplicationId,
+        ";PRAGMA user_version=", step + 1, ";COMMIT;")));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace qb::server

@@ -1,0 +1,78 @@
+// The one thread that changes the database: operations that wait at the same time share a commit.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "server/jobs/job_store.h"
+#include "server/jobs/sqlite_connection.h"
+
+namespace qb::server {
+
+struct SqliteWriterOptions {
+  // Operations of one commit. More: better throughput, longer waits. Default 256.
+  int max_batch = 256;
+  // Size of the write-ahead log from which pages are moved to the database. Default 16 MiB.
+  int64_t checkpoint_bytes = int64_t{16} << 20;
+  // Size from which the log is also emptied, which waits for readers. Default 64 MiB.
+  int64_t truncate_bytes = int64_t{64} << 20;
+  // Called once, on the writer's thread, after an error that makes further promises impossible.
+  std::function<void(const absl::Status&)> on_fatal;
+};
+
+// What an operation works with.
+struct WriteTx {
+  SqliteConnection& db;
+  CommitNotice& notice;  // told to the listener if the operation succeeds
+};
+
+// Thread-safe. A batch is: BEGIN IMMEDIATE; a SAVEPOINT for each operation, rolled back alone when it
+// fails; one COMMIT with a sync; the listener; then the callers go on.
+// An operation runs once.
+class SqliteWriter {
+ public:
+  using Operation = std::function<absl::Status(WriteTx&)>;
+
+  SqliteWriter(std::unique_ptr<SqliteConnection> connection, SqliteWriterOptions options);
+  // Finishes what is queued, empties the log and closes.
+  ~SqliteWriter();
+
+  void SetCommitListener(CommitListener listener);
+
+  // Runs `operation` in a transaction and returns after the commit. Errors: the operation's own;
+  // that of the commit; Unavailable after a fatal error.
+  absl::Status Run(Operation operation);
+
+ private:
+  struct Waiter {
+    Operation operation;
+    absl::Status status;
+    CommitNotice notice;
+    bool done = false;  // guarded by mutex_
+  };
+
+  void Loop();
+  bool HasWorkOrEnds() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CommitBatch(const std::deque<Waiter*>& batch);
+  absl::Status RunOne(Waiter& waiter);
+  void Tell(const std::deque<Waiter*>& batch);
+  void CheckpointIfDue();
+  void Stop(const absl::Status& cause);
+
+  std::unique_ptr<SqliteConnection> connection_;  // the thread's alone
+  const SqliteWriterOptions options_;
+  absl::Status fatal_;  // the thread's alone
+  absl::Mutex mutex_;
+  CommitListener listener_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Waiter*> queue_ ABSL_GUARDED_BY(mutex_);
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace qb::server

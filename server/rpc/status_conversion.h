@@ -1,0 +1,15 @@
+// From absl::Status to what goes over the wire.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include "absl/status/status.h"
+
+namespace qb::server {
+
+// The codes are the same numbers. The FailureCode and the missing blobs, if attached, become the
+// trailers "qbc-failure" (its name) and "qbc-missing-blobs" of `context`. Call before Finish.
+// Messages are cut to 4 KiB: gRPC drops trailers beyond 8 KiB together with the error they are about.
+grpc::Status ToGrpcStatus(const absl::Status& status, grpc::ServerContextBase* context);
+
+}  // namespace qb::server

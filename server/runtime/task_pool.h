@@ -1,0 +1,45 @@
+// Threads that run closures: everything that may wait for a disk happens here, never in a gRPC
+// callback.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+
+namespace qb::server {
+
+// Thread-safe.
+class TaskPool {
+ public:
+  // `threads` >= 1. At most `max_queued` closures wait.
+  TaskPool(int threads, size_t max_queued);
+  // Runs what is queued, then ends the threads.
+  ~TaskPool();
+  TaskPool(const TaskPool&) = delete;
+  TaskPool& operator=(const TaskPool&) = delete;
+
+  // Returns false, without keeping `task`, when the queue is full or the pool is ending.
+  [[nodiscard]] bool TrySchedule(std::function<void()> task);
+  // As TrySchedule, but beyond the limit too: for work that continues a call that was admitted.
+  void Schedule(std::function<void()> task);
+
+  // Waits until all that was queued has run; later closures are run by the thread that schedules them.
+  void Shutdown();
+
+ private:
+  void Loop();
+  bool HasWorkOrEnds() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const size_t max_queued_;
+  absl::Mutex mutex_;
+  std::deque<std::function<void()>> queue_ ABSL_GUARDED_BY(mutex_);
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace qb::server

@@ -1,0 +1,51 @@
+#include "server/runtime/task_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "absl/synchronization/notification.h"
+
+namespace qb::server {
+namespace {
+
+TEST(TaskPool, RunsEverythingBeforeItEnds) {
+  std::atomic<int> ran{0};
+  {
+    TaskPool pool(3, 1000);
+    for (int i = 0; i < 500; ++i) {
+      ASSERT_TRUE(pool.TrySchedule([&ran] { ++ran; }));
+    }
+  }
+  EXPECT_EQ(ran, 500);
+}
+
+TEST(TaskPool, RefusesBeyondItsLimitButContinuesAdmittedWork) {
+  absl::Notification release;
+  absl::Notification started;
+  std::atomic<int> ran{0};
+  TaskPool pool(1, 1);
+  ASSERT_TRUE(pool.TrySchedule([&] {
+    started.Notify();
+    release.WaitForNotification();
+  }));
+  started.WaitForNotification();
+  EXPECT_TRUE(pool.TrySchedule([&ran] { ++ran; }));
+  EXPECT_FALSE(pool.TrySchedule([&ran] { ran += 100; }));
+  pool.Schedule([&ran] { ++ran; });
+  release.Notify();
+  pool.Shutdown();
+  EXPECT_EQ(ran, 2);
+}
+
+TEST(TaskPool, RunsLateContinuationsInPlaceAfterShutdown) {
+  TaskPool pool(1, 1);
+  pool.Shutdown();
+  bool ran = false;
+  pool.Schedule([&ran] { ran = true; });
+  EXPECT_TRUE(ran);
+  EXPECT_FALSE(pool.TrySchedule([] {}));
+}
+
+}  // namespace
+}  // namespace qb::server

@@ -1,0 +1,110 @@
+#include "server/server_flags.h"
+
+#include <array>
+#include <filesystem>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "core/base/flags.h"
+#include "core/base/status_macros.h"
+
+namespace qb::server {
+namespace {
+
+constexpr int kMaxLocalWorkers = 256;
+constexpr int kDayMs = 24 * 3600 * 1000;
+
+constexpr auto kFlags = std::to_array<FlagDef>({
+    {"data-dir", 0, FlagKind::kValue, "DIR",
+     "Where jobs, files and logs are kept; made when it is not there. Needed."},
+    {"listen", 0, FlagKind::kValue, "ADDRESS",
+     "unix:/path (mode 0600) or 127.0.0.1:PORT, port 0 for any free one. Other hosts are refused. "
+     "Default: unix:DIR/qbc.sock. The address is printed as one line when the server is ready."},
+    {"port-file", 0, FlagKind::kValue, "FILE", "Also write the address to this file."},
+    {"local-workers", 0, FlagKind::kValue, "N",
+     "Start N worker agents on this machine and keep them running. Default 0."},
+    {"worker-binary", 0, FlagKind::kValue, "FILE", "Default: qbc-worker beside this program."},
+    {"compiler-binary", 0, FlagKind::kValue, "FILE",
+     "What the local agents run. Default: qbcompiler beside this program."},
+    {"targets", 0, FlagKind::kValue, "LIST",
+     "Target devices that jobs may ask for, comma separated. Default: aries-rb, regulus-ra, "
+     "regulus-rb, regulus-rb-usb."},
+    {"lease-ttl-ms", 0, FlagKind::kValue, "MS",
+     "An agent that is silent for this long has lost its jobs. Default 30000."},
+    {"cancel-grace-ms", 0, FlagKind::kValue, "MS",
+     "A cancelled job whose agent has not ended it after this long is given up. Default 60000."},
+    {"max-losses", 0, FlagKind::kValue, "N",
+     "Lost attempts that a job survives. Default 5."},
+    {"retry-base-ms", 0, FlagKind::kValue, "MS",
+     "The first retry waits up to this long, later ones up to twice as long each. Default 1000."},
+    {"max-queued-jobs", 0, FlagKind::kValue, "N",
+     "Jobs that may wait; more are refused. Default 10000."},
+    {"help", 'h', FlagKind::kSwitch, "", "Print this and exit."},
+    {"version", 0, FlagKind::kSwitch, "", "Print the versions of the program and of SQLite and exit."},
+});
+
+std::string Absolute(const std::string& path) {
+  return std::filesystem::absolute(path).lexically_normal().string();
+}
+
+absl::Status ReadNumbers(const ParsedFlags& flags, ServerFlags& out) {
+  ServerOptions& server = out.server;
+  QB_ASSIGN_OR_RETURN(out.local_workers, flags.GetInt("local-workers", 0, 0, kMaxLocalWorkers));
+  QB_ASSIGN_OR_RETURN(server.dispatch.lease_ttl_ms,
+                      flags.GetInt("lease-ttl-ms", 30'000, 100, kDayMs));
+  QB_ASSIGN_OR_RETURN(server.dispatch.cancel_grace_ms,
+                      flags.GetInt("cancel-grace-ms", 60'000, 100, kDayMs));
+  QB_ASSIGN_OR_RETURN(server.store.retry.max_losses, flags.GetInt("max-losses", 5, 0, 1000));
+  QB_ASSIGN_OR_RETURN(server.store.retry.base_wait_ms,
+                      flags.GetInt("retry-base-ms", 1000, 0, 60'000));
+  QB_ASSIGN_OR_RETURN(server.store.max_waiting_jobs,
+                      flags.GetInt("max-queued-jobs", 10'000, 1, 10'000'000));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<ServerFlags> ParseServerFlags(absl::Span<const std::string> arguments,
+                                             const std::string& own_folder) {
+  QB_ASSIGN_OR_RETURN(const ParsedFlags flags, ParseFlags(kFlags, arguments));
+  ServerFlags out;
+  out.help = flags.Has("help");
+  out.version = flags.Has("version");
+  if (out.help || out.version) {
+    return out;
+  }
+  if (!flags.positionals().empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", flags.positionals()[0], "': expected flags only; see --help"));
+  }
+  if (flags.Get("data-dir").empty()) {
+    return absl::InvalidArgumentError("--data-dir: expected the folder that holds the jobs");
+  }
+  out.server.data_dir = Absolute(flags.Get("data-dir"));
+  out.server.listen = flags.Has("listen") ? flags.Get("listen")
+                                          : absl::StrCat("unix:", out.server.data_dir, "/qbc.sock");
+  out.server.targets = BuiltInTargets();
+  if (flags.Has("targets")) {
+    out.server.targets = absl::StrSplit(flags.Get("targets"), ',', absl::SkipEmpty());
+    if (out.server.targets.empty()) {
+      return absl::InvalidArgumentError("--targets: expected names, comma separated");
+    }
+  }
+  out.server.store.seed = std::random_device()();
+  QB_RETURN_IF_ERROR(ReadNumbers(flags, out));
+  out.worker_binary = flags.Has("worker-binary") ? Absolute(flags.Get("worker-binary"))
+                                                 : absl::StrCat(own_folder, "/qbc-worker");
+  out.compiler_binary = flags.Has("compiler-binary") ? Absolute(flags.Get("compiler-binary"))
+                                                     : absl::StrCat(own_folder, "/qbcompiler");
+  out.port_file = flags.Get("port-file");
+  return out;
+}
+
+std::string ServerUsage() {
+  return absl::StrCat("Usage: qbc-server --data-dir DIR [flags]\n\nThe server of the compile "
+                      "service. SIGTERM ends it in order: exit code 0.\n\n",
+                      FormatFlags(kFlags, 100));
+}
+
+}  // namespace qb::server

@@ -1,0 +1,315 @@
+#include "server/service/job_service.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "core/base/digest.h"
+#include "core/base/status_macros.h"
+#include "core/base/uuid.h"
+#include "server/jobs/job_failure.h"
+#include "server/service/status_details.h"
+
+namespace qb::server {
+namespace {
+
+constexpr size_t kMaxRequestIdBytes = 64;
+constexpr size_t kMaxCancelReasonBytes = 256;
+constexpr size_t kMissingInMessage = 20;
+constexpr size_t kMissingInPayload = 50;  // 65 bytes each: well below the 8 KiB of all trailers
+constexpr int64_t kLogPieceBytes = int64_t{256} << 10;
+
+// Equal messages give equal text: map fields are sorted. Only compared within one database.
+std::string Fingerprint(const google::protobuf::Message& message) {
+  std::string bytes;
+  {
+    google::protobuf::io::StringOutputStream stream(&bytes);
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);
+    message.SerializeToCodedStream(&coded);
+  }
+  return Sha256Hex(bytes);
+}
+
+absl::Status CheckRequestId(const std::string& id) {
+  const bool printable =
+      std::all_of(id.begin(), id.end(), [](unsigned char c) { return c > 0x20 && c < 0x7f; });
+  return id.size() <= kMaxRequestIdBytes && printable
+             ? absl::OkStatus()
+             : absl::InvalidArgumentError(absl::StrCat("request_id: expected up to ",
+                                                       kMaxRequestIdBytes,
+                                                       " visible ASCII characters, e.g. a UUID"));
+}
+
+int64_t ToMs(const google::protobuf::Timestamp& time) {
+  const int64_t seconds = std::clamp<int64_t>(time.seconds(), 0, int64_t{1} << 40);
+  return seconds * 1000 + std::clamp(time.nanos(), 0, 999'999'999) / 1'000'000;
+}
+
+// Binds a page token to what was asked: the same tenant, filter and view.
+std::string TokenTag(const Caller& caller, const pb::ListJobsRequest& request) {
+  pb::ListJobsRequest asked;
+  *asked.mutable_filter() = request.filter();
+  asked.set_view(request.view());
+  return Sha256Hex(absl::StrCat(caller.tenant, "/", Fingerprint(asked))).substr(0, 16);
+}
+
+absl::StatusOr<int64_t> ParseToken(const std::string& token, const std::string& tag) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(token, '.');
+  int64_t row = 0;
+  if (parts.size() != 2 || parts[1] != tag || !absl::SimpleAtoi(parts[0], &row) || row <= 0) {
+    return absl::InvalidArgumentError(
+        "page_token: not one that ListJobs gave for this filter and view");
+  }
+  return row;
+}
+
+absl::StatusOr<JobQuery> ToQuery(const Caller& caller, const pb::ListJobsRequest& request,
+                                 const JobServiceOptions& options) {
+  JobQuery query;
+  query.tenant = caller.tenant;
+  if (request.page_size() < 0 || request.page_size() > options.max_page_size) {
+    return absl::InvalidArgumentError(absl::StrCat("page_size: ", request.page_size(),
+                                                   ": expected 0 to ", options.max_page_size));
+  }
+  query.limit = request.page_size() == 0 ? options.default_page_size : request.page_size();
+  for (int state : request.filter().states()) {
+    if (!pb::JobState_IsValid(state) || state == pb::JOB_STATE_UNSPECIFIED) {
+      return absl::InvalidArgumentError(absl::StrCat("filter.states: ", state, " is not a state"));
+    }
+    query.states.push_back(static_cast<pb::JobState>(state));
+  }
+  query.target_device = request.filter().target_device();
+  if (request.filter().has_created_after()) {
+    query.created_after_ms = ToMs(request.filter().created_after());
+  }
+  if (request.filter().has_created_before()) {
+    query.created_before_ms = ToMs(request.filter().created_before());
+  }
+  query.full = request.view() == pb::JOB_VIEW_FULL;
+  if (!request.page_token().empty()) {
+    QB_ASSIGN_OR_RETURN(query.before_row,
+                        ParseToken(request.page_token(), TokenTag(caller, request)));
+  }
+  return query;
+}
+
+absl::Status CheckJobId(const std::string& id) {
+  return IsUuid(id) ? absl::OkStatus()
+                    : absl::NotFoundError(absl::StrCat("no job '", CutUtf8(id, 64), "'"));
+}
+
+// A WatchStream that is subscribed while it lives.
+class SubscribedStream final : public FrameSource<pb::WatchJobResponse> {
+ public:
+  SubscribedStream(WatchHub& hub, int64_t ticket, WatchStream stream)
+      : hub_(hub), ticket_(ticket), stream_(std::move(stream)) {}
+  ~SubscribedStream() override { hub_.Unsubscribe(ticket_); }
+
+  absl::StatusOr<StreamStep> Next(pb::WatchJobResponse& frame) override {
+    return stream_.Next(frame);
+  }
+
+ private:
+  WatchHub& hub_;
+  const int64_t ticket_;
+  WatchStream stream_;
+};
+
+class LogStream final : public FrameSource<pb::ReadLogResponse> {
+ public:
+  LogStream(AttemptLogs& logs, int64_t execution, int32_t attempt, int64_t offset, int64_t limit)
+      : logs_(logs), execution_(execution), attempt_(attempt), offset_(offset), left_(limit) {}
+
+  absl::StatusOr<StreamStep> Next(pb::ReadLogResponse& frame) override {
+    QB_ASSIGN_OR_RETURN(LogPiece piece, logs_.Read(execution_, attempt_, offset_,
+                                                   std::min(left_, kLogPieceBytes)));
+    if (piece.data.empty()) {
+      return StreamStep::kEnd;
+    }
+    offset_ = piece.offset + static_cast<int64_t>(piece.data.size());
+    left_ -= static_cast<int64_t>(piece.data.size());
+    frame.set_offset(piece.offset);
+    frame.set_attempt(attempt_);
+    frame.set_data(std::move(piece.data));
+    return StreamStep::kSend;
+  }
+
+ private:
+  AttemptLogs& logs_;
+  const int64_t execution_;
+  const int32_t attempt_;
+  int64_t offset_;
+  int64_t left_;
+};
+
+}  // namespace
+
+JobService::JobService(JobStore& store, BlobStore& blobs, AttemptLogs& logs, WatchHub& hub,
+                       Dispatcher& dispatcher, const Clock& clock, JobServiceOptions options)
+    : store_(store),
+      blobs_(blobs),
+      logs_(logs),
+      hub_(hub),
+      dispatcher_(dispatcher),
+      clock_(clock),
+      options_(std::move(options)) {}
+
+absl::Status JobService::SubmitJob(const Caller& caller, const pb::SubmitJobRequest& request,
+                                   pb::SubmitJobResponse& response) {
+  QB_RETURN_IF_ERROR(Authorize(caller, {ResourceKind::kJob, caller.tenant}, Verb::kCreate));
+  QB_RETURN_IF_ERROR(CheckRequestId(request.request_id()));
+  NewJob job;
+  job.tenant = caller.tenant;
+  job.request_id = request.request_id();
+  // Of what the client sent, not of what our defaults make of it: those may change.
+  job.request_fingerprint = Fingerprint(request.spec());
+  if (!job.request_id.empty()) {
+    // Before all checks: a repeated request gets its job, whatever has changed since.
+    QB_ASSIGN_OR_RETURN(std::optional<pb::Job> known,
+                        store_.FindRequest(job.tenant, job.request_id, job.request_fingerprint));
+    if (known.has_value()) {
+      *response.mutable_job() = *std::move(known);
+      response.set_replayed(true);
+      return absl::OkStatus();
+    }
+  }
+  job.spec = request.spec();
+  QB_RETURN_IF_ERROR(CheckJobSpec(options_.limits, options_.targets, job.spec));
+  QB_RETURN_IF_ERROR(CheckInputsStored(caller, job.spec));
+  job.now_ms = clock_.WallMs();
+  job.id = MakeUuidV7(job.now_ms);
+  QB_ASSIGN_OR_RETURN(SubmitOutcome outcome, store_.Submit(job));
+  *response.mutable_job() = std::move(outcome.job);
+  response.set_replayed(outcome.replayed);
+  return absl::OkStatus();
+}
+
+absl::Status JobService::CheckInputsStored(const Caller& caller, const pb::JobSpec& spec) {
+  std::map<std::string, int64_t> wanted;  // sorted, so that messages are the same each time
+  const auto want = [&](const pb::Manifest& manifest) -> absl::Status {
+    for (const pb::ManifestEntry& entry : manifest.entries()) {
+      const auto [it, added] = wanted.emplace(entry.sha256(), entry.size_bytes());
+      if (!added && it->second != entry.size_bytes()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("spec: ", entry.sha256(), " is given with two sizes"));
+      }
+    }
+    return absl::OkStatus();
+  };
+  QB_RETURN_IF_ERROR(want(spec.model()));
+  QB_RETURN_IF_ERROR(want(spec.evaluation()));
+  for (const pb::Manifest& set : spec.calibration()) {
+    QB_RETURN_IF_ERROR(want(set));
+  }
+  std::vector<std::string> digests;
+  for (const auto& [digest, size] : wanted) {
+    digests.push_back(digest);
+  }
+  QB_ASSIGN_OR_RETURN(const auto sizes, blobs_.FindSizes(caller.tenant, digests));
+  std::vector<std::string> missing;
+  for (size_t i = 0; i < digests.size(); ++i) {
+    if (!sizes[i].has_value()) {
+      missing.push_back(digests[i]);
+    } else if (*sizes[i] != wanted[digests[i]]) {
+      return absl::InvalidArgumentError(absl::StrCat("spec: ", digests[i], " is given with ",
+                                                     wanted[digests[i]], " bytes and has ",
+                                                     *sizes[i]));
+    }
+  }
+  if (missing.empty()) {
+    return absl::OkStatus();
+  }
+  const auto first = [&](size_t count, absl::string_view separator) {
+    return absl::StrJoin(missing.begin(), missing.begin() + std::min(count, missing.size()),
+                         separator);
+  };
+  absl::Status status = absl::FailedPreconditionError(
+      absl::StrCat("MISSING_BLOB: ", missing.size(), " files of the job are not stored: ",
+                   first(kMissingInMessage, " "), missing.size() > kMissingInMessage ? " ..." : ""));
+  status.SetPayload(kMissingBlobsPayload, absl::Cord(first(kMissingInPayload, ",")));
+  return status;
+}
+
+absl::Status JobService::GetJob(const Caller& caller, const pb::GetJobRequest& request,
+                                pb::Job& response) {
+  QB_RETURN_IF_ERROR(Authorize(caller, {ResourceKind::kJob, caller.tenant}, Verb::kRead));
+  QB_RETURN_IF_ERROR(CheckJobId(request.job_id()));
+  QB_ASSIGN_OR_RETURN(response, store_.GetJob(caller.tenant, request.job_id()));
+  return absl::OkStatus();
+}
+
+absl::Status JobService::ListJobs(const Caller& caller, const pb::ListJobsRequest& request,
+                                  pb::ListJobsResponse& response) {
+  QB_RETURN_IF_ERROR(Authorize(caller, {ResourceKind::kJob, caller.tenant}, Verb::kRead));
+  QB_ASSIGN_OR_RETURN(const JobQuery query, ToQuery(caller, request, options_));
+  QB_ASSIGN_OR_RETURN(JobPage page, store_.ListJobs(query));
+  for (pb::Job& job : page.jobs) {
+    *response.add_jobs() = std::move(job);
+  }
+  if (page.next_before_row > 0) {
+    response.set_next_page_token(
+        absl::StrCat(page.next_before_row, ".", TokenTag(caller, request)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status JobService::CancelJob(const Caller& caller, const pb::CancelJobRequest& request,
+                                   pb::Job& response) {
+  QB_RETURN_IF_ERROR(Authorize(caller, {ResourceKind::kJob, caller.tenant}, Verb::kCancel));
+  QB_RETURN_IF_ERROR(CheckJobId(request.job_id()));
+  QB_ASSIGN_OR_RETURN(
+      CancelOutcome outcome,
+      store_.RequestCancel(caller.tenant, request.job_id(),
+                           CutUtf8(request.reason(), kMaxCancelReasonBytes), clock_.WallMs()));
+  if (outcome.running.has_value()) {
+    dispatcher_.CancelAttempt(*outcome.running);
+  }
+  response = std::move(outcome.job);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<FrameSource<pb::WatchJobResponse>>> JobService::WatchJob(
+    const Caller& caller, const pb::WatchJobRequest& request, std::function<void()> wake) {
+  QB_RETURN_IF_ERROR(Authorize(caller, {ResourceKind::kJob, caller.tenant}, Verb::kRead));
+  QB_RETURN_IF_ERROR(CheckJobId(request.job_id()));
+  QB_ASSIGN_OR_RETURN(const JobPosition position,
+                      store_.FindJob(caller.tenant, request.job_id()));
+  if (request.after_seq() < 0 || request.after_seq() > position.last_event_seq) {
+    return absl::OutOfRangeError(absl::StrCat("after_seq: ", request.after_seq(),
+                                              ", the job has events 1 to ",
+                                              position.last_event_seq));
+  }
+  // Subscribed before the first read: what is committed in between wakes the stream.
+  const int64_t ticket = hub_.Subscribe(position.execution, std::move(wake));
+  return std::make_unique<SubscribedStream>(
+      hub_, ticket,
+      WatchStream(store_, hub_, clock_, options_.watch, position, request.after_seq()));
+}
+
+absl::StatusOr<std::unique_ptr<FrameSource<pb::ReadLogResponse>>> JobService::ReadLog(
+    const Caller& caller, const pb::ReadLogRequest& request) {
+  QB_RETURN_IF_ERROR(Authorize(caller, {ResourceKind::kJob, caller.tenant}, Verb::kRead));
+  QB_RETURN_IF_ERROR(CheckJobId(request.job_id()));
+  QB_ASSIGN_OR_RETURN(const JobPosition position,
+                      store_.FindJob(caller.tenant, request.job_id()));
+  const int32_t attempt = request.attempt() == 0 ? position.attempt_count : request.attempt();
+  if (attempt < 0 || attempt > position.attempt_count || request.offset() < 0 ||
+      request.limit() < 0) {
+    return absl::OutOfRangeError(absl::StrCat("attempt ", attempt, ", offset ", request.offset(),
+                                              ", limit ", request.limit(), ": the job has attempts 1 to ",
+                                              position.attempt_count, "; offset and limit are 0 or more"));
+  }
+  return std::make_unique<LogStream>(logs_, position.execution, attempt, request.offset(),
+                                     request.limit() == 0 ? INT64_MAX : request.limit());
+}
+
+}  // namespace qb::server

@@ -1,0 +1,67 @@
+// Jobs, as clients ask for them, without any network in it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "proto/qbc/v1/job_service.pb.h"
+#include "server/auth/authorize.h"
+#include "server/blobs/attempt_logs.h"
+#include "server/blobs/blob_store.h"
+#include "server/dispatch/dispatcher.h"
+#include "server/events/watch_hub.h"
+#include "server/events/watch_stream.h"
+#include "server/jobs/job_store.h"
+#include "server/runtime/clock.h"
+#include "server/runtime/frame_source.h"
+#include "server/service/job_spec_check.h"
+
+namespace qb::server {
+
+struct JobServiceOptions {
+  JobLimits limits;
+  WatchLimits watch;
+  std::vector<std::string> targets;
+  int default_page_size = 50;
+  int max_page_size = 1000;
+};
+
+// Thread-safe. Calls wait for the store. The comments of job_service.proto say what they do.
+class JobService {
+ public:
+  // All of them outlive the service.
+  JobService(JobStore& store, BlobStore& blobs, AttemptLogs& logs, WatchHub& hub,
+             Dispatcher& dispatcher, const Clock& clock, JobServiceOptions options);
+
+  absl::Status SubmitJob(const Caller& caller, const pb::SubmitJobRequest& request,
+                         pb::SubmitJobResponse& response);
+  absl::Status GetJob(const Caller& caller, const pb::GetJobRequest& request, pb::Job& response);
+  absl::Status ListJobs(const Caller& caller, const pb::ListJobsRequest& request,
+                        pb::ListJobsResponse& response);
+  absl::Status CancelJob(const Caller& caller, const pb::CancelJobRequest& request,
+                         pb::Job& response);
+
+  // The stream of a WatchJob; `wake` is called when Next is worth another try.
+  absl::StatusOr<std::unique_ptr<FrameSource<pb::WatchJobResponse>>> WatchJob(
+      const Caller& caller, const pb::WatchJobRequest& request, std::function<void()> wake);
+  absl::StatusOr<std::unique_ptr<FrameSource<pb::ReadLogResponse>>> ReadLog(
+      const Caller& caller, const pb::ReadLogRequest& request);
+
+ private:
+  absl::Status CheckInputsStored(const Caller& caller, const pb::JobSpec& spec);
+
+  JobStore& store_;
+  BlobStore& blobs_;
+  AttemptLogs& logs_;
+  WatchHub& hub_;
+  Dispatcher& dispatcher_;
+  const Clock& clock_;
+  const JobServiceOptions options_;
+};
+
+}  // namespace qb::server

@@ -1,0 +1,38 @@
+// Checks of what a client asks for, before anything is stored.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "proto/qbc/v1/job.pb.h"
+#include "server/service/manifest_check.h"
+
+namespace qb::server {
+
+struct JobLimits {
+  ManifestLimits manifest;
+  int64_t max_job_input_bytes = int64_t{64} << 30;  // all files of a job
+  int max_calibration_sets = 64;
+  int max_threads = 256;
+  int max_labels = 32;
+  int64_t max_config_bytes = int64_t{1} << 20;
+  int64_t max_overrides_bytes = int64_t{64} << 10;
+  int64_t default_run_timeout_s = 2 * 3600;
+  int64_t max_run_timeout_s = 24 * 3600;
+  int64_t default_queue_ttl_s = 24 * 3600;
+  int64_t max_queue_ttl_s = 30 * 24 * 3600;
+};
+
+// The devices that the product knows; --targets replaces them.
+std::vector<std::string> BuiltInTargets();
+
+// Checks `spec` and fills in its defaults (kind, run_timeout, queue_ttl). A value over its limit is
+// refused, never cut.
+// Errors: InvalidArgument with the field, what was found and what is accepted; a FailureCode is
+// attached (TARGET_ERROR, CONFIG_ERROR, ARGUMENT_ERROR).
+absl::Status CheckJobSpec(const JobLimits& limits, const std::vector<std::string>& targets,
+                          qbc::v1::JobSpec& spec);
+
+}  // namespace qb::server
