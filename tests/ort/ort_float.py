@@ -1,6 +1,6 @@
 """Times float inferences of a model in ONNX Runtime: the yardstick of the speed figures.
 
-  /usr/bin/python3 tests/bench/ort_float.py MODEL.onnx [--samples 32] [--threads 2]
+  /usr/bin/python3 tests/ort/ort_float.py MODEL.onnx [--samples 32] [--threads 2]
 
 Prints one line of JSON: wall seconds and CPU seconds of `samples` inferences, after one that warms up.
 """
@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "ort"))
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import ort  # noqa: E402
 
 

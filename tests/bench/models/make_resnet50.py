@@ -5,7 +5,7 @@ classes, 25.6 M parameters). Batch normalizations are nodes of their own. Weight
 statistics of the batch normalizations are close to what such activations have, so that values neither
 die out nor grow over the 16 blocks.
 
-  /usr/bin/python3 tests/bench/make_resnet50.py OUT.onnx [--size 224] [--seed 1]
+  /usr/bin/python3 tests/bench/models/make_resnet50.py OUT.onnx [--size 224] [--seed 1]
 """
 import argparse
 
