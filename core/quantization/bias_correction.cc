@@ -1,0 +1,276 @@
+#include "core/quantization/bias_correction.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "core/base/check.h"
+#include "core/base/failure.h"
+#include "core/base/status_macros.h"
+#include "core/base/thread_pool.h"
+#include "core/integer/requant.h"
+#include "core/integer/run_layer.h"
+#include "core/quantization/layer_selection.h"
+#include "core/quantization/linear_form.h"
+#include "core/quantization/weight_quantization.h"
+
+namespace qb {
+namespace {
+
+// The int8 values of all samples, layer by layer; a tensor's memory goes with its last use.
+class SampleActivations {
+ public:
+  SampleActivations(const integer::Network& network, int64_t samples)
+      : network_(network), buffers_(network.tensors.size()), last_use_(network.tensors.size(), 0) {
+    for (size_t layer = 0; layer < network.layers.size(); ++layer) {
+      for (const int input : network.layers[layer].inputs) {
+        last_use_[static_cast<size_t>(input)] = layer;
+      }
+    }
+    for (const integer::ConstantTensor& constant : network.constants) {
+      constants_.emplace_back(constant.tensor, &constant.bytes);
+    }
+    samples_ = static_cast<size_t>(samples);
+  }
+
+  void Allocate(int tensor) {
+    const size_t bytes =
+        static_cast<size_t>(network_.tensors[static_cast<size_t>(tensor)].size_bytes());
+    auto& samples = buffers_[static_cast<size_t>(tensor)];
+    samples.resize(samples_);
+    for (auto& sample : samples) {
+      // Not zeroed: the layer writes every byte.
+      sample = std::unique_ptr<uint8_t[]>(new uint8_t[bytes]);
+    }
+  }
+  void* Mutable(int tensor, int64_t sample) {
+    return buffers_[static_cast<size_t>(tensor)][static_cast<size_t>(sample)].get();
+  }
+  const void* Get(int tensor, int64_t sample) const {
+    for (const auto& [constant, bytes] : constants_) {
+      if (constant == tensor) {
+        return bytes->data();
+      }
+    }
+    return buffers_[static_cast<size_t>(tensor)][static_cast<size_t>(sample)].get();
+  }
+  // Frees the inputs that no later layer reads.
+  void ReleaseAfter(size_t layer) {
+    for (const int input : network_.layers[layer].inputs) {
+      if (last_use_[static_cast<size_t>(input)] == layer) {
+        buffers_[static_cast<size_t>(input)].clear();
+        buffers_[static_cast<size_t>(input)].shrink_to_fit();
+      }
+    }
+  }
+
+ private:
+  const integer::Network& network_;
+  size_t samples_ = 0;
+  std::vector<std::vector<std::unique_ptr<uint8_t[]>>> buffers_;
+  std::vector<size_t> last_use_;
+  std::vector<std::pair<int, const std::vector<uint8_t>*>> constants_;
+};
+
+class Correction {
+ public:
+  Correction(LoweredNetwork& lowered, const CalibrationTable& table, const Dataset& dataset,
+             const BiasCorrectionOptions& options, const CancelToken& cancel)
+      : lowered_(lowered),
+        table_(table),
+        dataset_(dataset),
+        options_(options),
+        cancel_(cancel),
+        pool_(options.threads),
+        scratch_(static_cast<size_t>(options.threads)),
+        activations_(lowered.network, samples()) {}
+
+  absl::StatusOr<std::map<int64_t, double>> Run(ProgressSink& sink) {
+    const size_t end = EndOfWork();
+    QB_RETURN_IF_ERROR(QuantizeInputs());
+    size_t next_linear = 0;
+    for (size_t layer = 0; layer < end; ++layer) {
+      QB_RETURN_IF_ERROR(cancel_.Check());
+      if (next_linear < lowered_.linear_layers.size() &&
+          lowered_.linear_layers[next_linear].layer == layer) {
+        QB_RETURN_IF_ERROR(CorrectLayer(lowered_.linear_layers[next_linear++]));
+      }
+      // The last corrected layer's own result is of no interest.
+      if (layer + 1 < end) {
+        QB_RETURN_IF_ERROR(RunOnAllSamples(layer));
+      }
+      activations_.ReleaseAfter(layer);
+      sink.OnProgress(static_cast<int64_t>(layer) + 1, static_cast<int64_t>(end), "layer");
+    }
+    return std::move(shifts_);
+  }
+
+ private:
+  int64_t samples() const { return static_cast<int64_t>(table_.window_samples.size()); }
+  integer::Network& network() { return lowered_.network; }
+
+  bool IsSelected(const Node* node) const {
+    return table_.windows.find(node->id()) != table_.windows.end() &&
+           (options_.apply_layers.empty() ||
+            MatchesAnyLayer(options_.apply_layers, node->name())) &&
+           !MatchesAnyLayer(options_.exclude_layers, node->name());
+  }
+
+  // One past the last layer that is corrected.
+  size_t EndOfWork() const {
+    size_t end = 0;
+    for (const LoweredNetwork::LinearLayer& linear : lowered_.linear_layers) {
+      end = IsSelected(linear.node) ? linear.layer + 1 : end;
+    }
+    return end;
+  }
+
+  bool IsInputQuantization(const integer::Layer& layer) const {
+    return std::holds_alternative<integer::QuantizeParams>(layer.params);
+  }
+
+  // Runs the border layers sample by sample, so that float inputs of one sample a thread are alive.
+  absl::Status QuantizeInputs() {
+    std::vector<integer::LayerKernel> kernels;
+    for (const integer::Layer& layer : network().layers) {
+      if (IsInputQuantization(layer)) {
+        absl::StatusOr<integer::LayerKernel> kernel =
+            integer::LayerKernel::Create(layer, network());
+        QB_RETURN_IF_ERROR(kernel.status());
+        kernels.push_back(*std::move(kernel));
+        activations_.Allocate(layer.output);
+      }
+    }
+    return ForEachSample([&](int64_t sample, int worker) -> absl::Status {
+      QB_RETURN_IF_ERROR(cancel_.Check());
+      QB_ASSIGN_OR_RETURN(
+          const std::vector<Tensor> inputs,
+          dataset_.Load(table_.window_samples[static_cast<size_t>(sample)]));
+      for (const integer::LayerKernel& kernel : kernels) {
+        const int tensor = kernel.layer().inputs[0];
+        for (size_t i = 0; i < network().inputs.size(); ++i) {
+          if (network().inputs[i] == tensor) {
+            const void* real = inputs[i].raw();
+            kernel.Run({&real, 1}, activations_.Mutable(kernel.layer().output, sample),
+                       scratch_[static_cast<size_t>(worker)]);
+          }
+        }
+      }
+      return absl::OkStatus();
+    });
+  }
+
+  absl::Status RunOnAllSamples(size_t index) {
+    const integer::Layer& layer = network().layers[index];
+    if (IsInputQuantization(layer)) {
+      return absl::OkStatus();
+    }
+    activations_.Allocate(layer.output);
+    absl::StatusOr<integer::LayerKernel> kernel = integer::LayerKernel::Create(layer, network());
+    QB_RETURN_IF_ERROR(kernel.status());
+    return ForEachSample([&](int64_t sample, int worker) {
+      std::vector<const void*> inputs;
+      for (const int input : layer.inputs) {
+        inputs.push_back(activations_.Get(input, sample));
+      }
+      kernel->Run(inputs, activations_.Mutable(layer.output, sample),
+                  scratch_[static_cast<size_t>(worker)]);
+      return absl::OkStatus();
+    });
+  }
+
+  absl::Status CorrectLayer(const LoweredNetwork::LinearLayer& linear) {
+    if (!IsSelected(linear.node)) {
+      return absl::OkStatus();
+    }
+    const integer::Layer& layer = network().layers[linear.layer];
+    QB_ASSIGN_OR_RETURN(const LinearForm form, LinearFormOf(*linear.node));
+    const std::vector<double> want =
+        MeanBeforeActivation(form, table_.windows.at(linear.node->id()));
+    std::vector<int64_t> sums(want.size(), 0);
+    absl::Mutex mutex;
+    QB_RETURN_IF_ERROR(ForEachSample([&](int64_t sample, int) {
+      const std::vector<int64_t> of_sample = integer::ConvAccumulatorSums(
+          layer, network(), activations_.Get(layer.inputs[0], sample));
+      absl::MutexLock lock(&mutex);
+      for (size_t m = 0; m < sums.size(); ++m) {
+        sums[m] += of_sample[m];
+      }
+      return absl::OkStatus();
+    }));
+    ShiftBiases(linear, form, want, sums);
+    return absl::OkStatus();
+  }
+
+  void ShiftBiases(const LoweredNetwork::LinearLayer& linear, const LinearForm& form,
+                   const std::vector<double>& want, const std::vector<int64_t>& sums) {
+    integer::Layer& layer = network().layers[linear.layer];
+    integer::ConvParams& conv = std::get<integer::ConvParams>(layer.params);
+    const integer::TensorInfo& input = network().tensors[static_cast<size_t>(layer.inputs[0])];
+    const double count =
+        static_cast<double>(form.window.positions()) * static_cast<double>(samples());
+    double largest = 0.0;
+    for (size_t m = 0; m < want.size(); ++m) {
+      const double step =
+          static_cast<double>(input.scale) * static_cast<double>(conv.weight_scales[m]);
+      const double shift = want[m] / step - static_cast<double>(sums[m]) / count;
+      const int32_t before = conv.bias[m];
+      const double wanted = std::clamp(static_cast<double>(before) + shift, -0x1p31 + 1, 0x1p31 - 1);
+      conv.bias[m] = static_cast<int32_t>(RoundHalfEven(wanted));
+      if (integer::AccumulatorBound(conv, static_cast<int64_t>(m), input.zero_point) >=
+          int64_t{1} << 31) {
+        conv.bias[m] = before;  // the proof of the accumulator comes first
+        continue;
+      }
+      largest = std::max(largest, std::abs(shift) * step);
+    }
+    shifts_[linear.node->id()] = largest;
+  }
+
+  // Calls body(sample, worker) for all samples, in parallel; the first error.
+  template <typename Body>
+  absl::Status ForEachSample(const Body& body) {
+    absl::Mutex mutex;
+    absl::Status failure;
+    pool_.ParallelFor(samples(), [&](int64_t sample, int worker) {
+      const absl::Status status = body(sample, worker);
+      if (!status.ok()) {
+        absl::MutexLock lock(&mutex);
+        failure.Update(status);
+      }
+    });
+    return failure;
+  }
+
+  LoweredNetwork& lowered_;
+  const CalibrationTable& table_;
+  const Dataset& dataset_;
+  const BiasCorrectionOptions& options_;
+  const CancelToken& cancel_;
+  ThreadPool pool_;
+  std::vector<integer::Scratch> scratch_;
+  SampleActivations activations_;
+  std::map<int64_t, double> shifts_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::map<int64_t, double>> CorrectBiases(LoweredNetwork& lowered,
+                                                        const CalibrationTable& table,
+                                                        const Dataset& dataset,
+                                                        const BiasCorrectionOptions& options,
+                                                        ProgressSink& sink,
+                                                        const CancelToken& cancel) {
+  if (table.window_samples.empty()) {
+    return std::map<int64_t, double>();
+  }
+  return Correction(lowered, table, dataset, options, cancel).Run(sink);
+}
+
+}  // namespace qb

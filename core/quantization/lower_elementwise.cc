@@ -1,0 +1,136 @@
+// Lookup tables, elementwise operators of two tensors, softmax.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/check.h"
+#include "core/base/status_macros.h"
+#include "core/integer/requant.h"
+#include "core/integer/tables.h"
+#include "core/ops/elementwise.h"
+#include "core/ops/normalization.h"
+#include "core/quantization/lowering.h"
+#include "core/quantization/weight_quantization.h"
+
+namespace qb {
+namespace {
+
+struct Operand {
+  int tensor = -1;
+  double scale = 1.0;
+};
+
+Operand OperandOf(Lowering& lowering, const Node* node) {
+  if (node->is_constant()) {
+    const ValueScale scale = ScaleOfConstant(node->constant());
+    return {lowering.AddConstant(*node, scale), scale.scale};
+  }
+  return {lowering.tensor(node), lowering.scale(node).scale};
+}
+
+// x / constant as x * (1 / constant).
+absl::StatusOr<Operand> ReciprocalOf(Lowering& lowering, const Node& div) {
+  const Node* divisor = div.operand(1);
+  if (!divisor->is_constant()) {
+    return UnsupportedLayer(div, "the divisor varies; a constant one is accepted");
+  }
+  std::vector<float> reciprocals;
+  for (const float value : divisor->constant().values<float>()) {
+    if (value == 0.0f) {
+      return UnsupportedLayer(div, "the divisor has a zero");
+    }
+    reciprocals.push_back(1.0f / value);
+  }
+  Graph scratch;
+  const Node* constant =
+      scratch.AddConstant(absl::StrCat(divisor->name(), "/reciprocal"),
+                          Tensor::OfFloats(divisor->shape(), reciprocals));
+  const ValueScale scale = ScaleOfConstant(constant->constant());
+  return Operand{lowering.AddConstant(*constant, scale), scale.scale};
+}
+
+// Of one scale to another, within what the multipliers of an addition can hold: a larger ratio
+// saturates every code but zero anyway.
+double RatioOf(double from, double to) { return std::clamp(from / to, 1e-30, 0x1p29); }
+
+}  // namespace
+
+absl::Status LowerLookup(Lowering& lowering, const Node* node) {
+  const Node* source = lowering.plan().closures().SourceOf(node);
+  const int from = lowering.tensor(source);
+  const int to = lowering.AddValue(node);
+  integer::LutParams lookup;
+  lookup.table = integer::LookupTable(
+      [&](double x) { return lowering.plan().closures().Evaluate(node, x); }, lowering.info(from),
+      lowering.info(to));
+  lowering.AddLayer(node->name(), {from}, to, std::move(lookup));
+  return absl::OkStatus();
+}
+
+absl::Status LowerElementwise(Lowering& lowering, const Node* node) {
+  Operand a = OperandOf(lowering, node->operand(0));
+  Operand b;
+  if (node->op() == OpKind::kDiv) {
+    QB_ASSIGN_OR_RETURN(b, ReciprocalOf(lowering, *node));
+  } else {
+    b = OperandOf(lowering, node->operand(1));
+  }
+  const ValueScale& scale = lowering.scale(node);
+  const CodeRange codes = CodesOf(node->attrs<ElementwiseAttrs>().activation, scale);
+  integer::EltwiseParams params;
+  params.clamp_min = codes.low;
+  params.clamp_max = codes.high;
+  if (node->op() == OpKind::kMultiply || node->op() == OpKind::kDiv) {
+    params.kind = integer::EltwiseKind::kMul;
+    params.mul_requant = RequantFor(a.scale * b.scale / scale.scale);
+  } else {
+    params.kind = node->op() == OpKind::kSub ? integer::EltwiseKind::kSub
+                                             : integer::EltwiseKind::kAdd;
+    const absl::StatusOr<integer::AddScaling> scaling = integer::AddScalingFromRatios(
+        RatioOf(a.scale, scale.scale), RatioOf(b.scale, scale.scale));
+    QB_CHECK_MSG(scaling.ok(), scaling.status().message());
+    params.multiplier_a = scaling->multiplier_a;
+    params.multiplier_b = scaling->multiplier_b;
+    params.shift = scaling->shift;
+  }
+  lowering.AddLayer(node->name(), {a.tensor, b.tensor}, lowering.AddValue(node), params);
+  return absl::OkStatus();
+}
+
+absl::Status LowerSoftmax(Lowering& lowering, const Node* node) {
+  const SoftmaxAttrs& attrs = node->attrs<SoftmaxAttrs>();
+  if (!(attrs.beta > 0.0f)) {
+    return UnsupportedLayer(*node, absl::StrCat("beta ", attrs.beta, "; above 0 is accepted"));
+  }
+  const Node* logits = node->operand(0);
+  const double step = static_cast<double>(lowering.scale(logits).scale) * attrs.beta;
+  integer::SoftmaxParams params;
+  params.exp_table = integer::SoftmaxExpTable(step);
+  const int64_t rank = node->shape().rank();
+  if (attrs.axis == rank - 1) {
+    lowering.AddLayer(node->name(), {lowering.tensor(logits)}, lowering.AddValue(node),
+                      std::move(params));
+    return absl::OkStatus();
+  }
+  // The axis goes last and comes back: a swap is its own inverse.
+  integer::TransposeParams swap;
+  swap.axes.resize(static_cast<size_t>(rank));
+  std::iota(swap.axes.begin(), swap.axes.end(), int64_t{0});
+  std::swap(swap.axes[static_cast<size_t>(attrs.axis)], swap.axes.back());
+  std::vector<int64_t> dims = node->shape().dims();
+  std::swap(dims[static_cast<size_t>(attrs.axis)], dims.back());
+  const std::string name = node->name();
+  const int in = lowering.AddTensor(absl::StrCat(name, "/last_in"), DType::kInt8, Shape(dims),
+                                    lowering.scale(logits));
+  const int out = lowering.AddTensor(absl::StrCat(name, "/last_out"), DType::kInt8, Shape(dims),
+                                     lowering.scale(node));
+  lowering.AddLayer(absl::StrCat(name, "/to_last"), {lowering.tensor(logits)}, in, swap);
+  lowering.AddLayer(absl::StrCat(name, "/softmax"), {in}, out, std::move(params));
+  lowering.AddLayer(name, {out}, lowering.AddValue(node), swap);
+  return absl::OkStatus();
+}
+
+}  // namespace qb

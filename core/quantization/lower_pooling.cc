@@ -1,0 +1,79 @@
+// Pooling, global pooling and reductions.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/ops/pooling.h"
+#include "core/ops/reduce.h"
+#include "core/quantization/lowering.h"
+#include "core/quantization/weight_quantization.h"
+
+namespace qb {
+namespace {
+
+double ScaleRatio(const Lowering& lowering, const Node* node) {
+  return static_cast<double>(lowering.scale(node->operand(0)).scale) /
+         static_cast<double>(lowering.scale(node).scale);
+}
+
+// Sums over `axes`, times `factor`.
+void AddReduction(Lowering& lowering, const Node* node, std::vector<int64_t> axes, double factor) {
+  integer::ReduceParams params;
+  params.axes = std::move(axes);
+  params.requant = RequantFor(factor * ScaleRatio(lowering, node));
+  lowering.AddLayer(node->name(), {lowering.tensor(node->operand(0))}, lowering.AddValue(node),
+                    std::move(params));
+}
+
+}  // namespace
+
+absl::Status LowerPooling(Lowering& lowering, const Node* node) {
+  const PoolingAttrs& attrs = node->attrs<PoolingAttrs>();
+  if (!attrs.channel_last) {
+    return UnsupportedLayer(*node, "channels come first; the layout pass puts them last");
+  }
+  integer::PoolParams params;
+  params.is_max = attrs.pool_type == PoolType::kMax;
+  params.kernel_h = attrs.h_kernel;
+  params.kernel_w = attrs.w_kernel;
+  params.stride_h = attrs.h_stride;
+  params.stride_w = attrs.w_stride;
+  params.dilation_h = attrs.h_dilation;
+  params.dilation_w = attrs.w_dilation;
+  params.pad_top = attrs.north_padding;
+  params.pad_bottom = attrs.south_padding;
+  params.pad_left = attrs.west_padding;
+  params.pad_right = attrs.east_padding;
+  params.count_include_pad = attrs.is_include_pad;
+  if (!params.is_max) {
+    const double ratio = ScaleRatio(lowering, node);
+    params.requant_by_count.emplace_back();  // no window counts nothing
+    for (int64_t count = 1; count <= attrs.h_kernel * attrs.w_kernel; ++count) {
+      params.requant_by_count.push_back(RequantFor(ratio / static_cast<double>(count)));
+    }
+  }
+  lowering.AddLayer(node->name(), {lowering.tensor(node->operand(0))}, lowering.AddValue(node),
+                    std::move(params));
+  return absl::OkStatus();
+}
+
+absl::Status LowerGlobalPooling(Lowering& lowering, const Node* node) {
+  if (!node->attrs<GlobalAveragePoolingAttrs>().channel_last) {
+    return UnsupportedLayer(*node, "channels come first; the layout pass puts them last");
+  }
+  const Shape& shape = node->operand(0)->shape();
+  AddReduction(lowering, node, {1, 2}, 1.0 / static_cast<double>(shape[1] * shape[2]));
+  return absl::OkStatus();
+}
+
+absl::Status LowerReduce(Lowering& lowering, const Node* node) {
+  const ReduceAttrs& attrs = node->attrs<ReduceAttrs>();
+  double count = 1.0;
+  for (const int64_t axis : attrs.reduce_axes) {
+    count *= static_cast<double>(node->operand(0)->shape()[axis]);
+  }
+  const double factor = node->op() == OpKind::kReduceMean ? 1.0 / count : 1.0;
+  AddReduction(lowering, node, attrs.reduce_axes, factor);
+  return absl::OkStatus();
+}
+
+}  // namespace qb

@@ -1,0 +1,91 @@
+// From the float graph and its scales to integer layers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "core/integer/network.h"
+#include "core/quantization/linear_form.h"
+#include "core/quantization/plan.h"
+
+namespace qb {
+
+using ValueScales = absl::flat_hash_map<const Node*, ValueScale>;
+
+// A network, and which of its layers stand for linear nodes.
+struct LoweredNetwork {
+  struct LinearLayer {
+    const Node* node = nullptr;
+    size_t layer = 0;  // index into network.layers; its params are ConvParams
+  };
+  integer::Network network;
+  std::vector<LinearLayer> linear_layers;  // in execution order
+};
+
+// Float inputs are quantized where they enter and outputs become float where they leave, so every
+// layer in between, boundary transposes included, moves and computes int8.
+//
+// Errors: UNSUPPORTED_OPERATOR "quantization: layer 'x' (Op): ..." for what has no integer form here.
+absl::StatusOr<LoweredNetwork> Lower(const QuantizationPlan& plan, const ValueScales& scales);
+
+// The state of one lowering: the network as far as it is built. Internal to core/quantization: the
+// functions below it each lower one family of operators and append layers.
+class Lowering {
+ public:
+  Lowering(const QuantizationPlan& plan, const ValueScales& scales)
+      : plan_(plan), scales_(scales) {}
+
+  absl::StatusOr<LoweredNetwork> Run();
+
+  const QuantizationPlan& plan() const { return plan_; }
+  const ValueScale& scale(const Node* node) const { return scales_.at(node); }
+
+  // The tensor of a planned value that was lowered before.
+  int tensor(const Node* node) const { return tensors_.at(node); }
+  const integer::TensorInfo& info(int tensor) const {
+    return lowered_.network.tensors[static_cast<size_t>(tensor)];
+  }
+  int AddTensor(std::string name, DType dtype, Shape shape, const ValueScale& scale);
+  // The int8 tensor that stands for `node`, without a layer that writes it yet.
+  int AddValue(const Node* node);
+  // A constant's codes at `scale`.
+  int AddConstant(const Node& constant, const ValueScale& scale);
+  void AddLayer(std::string name, std::vector<int> inputs, int output,
+                integer::LayerParams params);
+  void AddLinearLayer(const Node* node, int output, integer::ConvParams params);
+
+ private:
+  absl::Status LowerValue(const Node* node);
+  void LowerOutputs();
+
+  const QuantizationPlan& plan_;
+  const ValueScales& scales_;
+  LoweredNetwork lowered_;
+  absl::flat_hash_map<const Node*, int> tensors_;
+};
+
+absl::Status UnsupportedLayer(const Node& node, absl::string_view what);
+// The scale for a constant tensor's codes: all 256 when it is never negative.
+ValueScale ScaleOfConstant(const Tensor& constant);
+
+absl::Status LowerLinear(Lowering& lowering, const Node* node);         // lower_linear.cc
+absl::Status LowerMatMul(Lowering& lowering, const Node* node);
+absl::Status LowerLookup(Lowering& lowering, const Node* node);         // lower_elementwise.cc
+absl::Status LowerElementwise(Lowering& lowering, const Node* node);
+absl::Status LowerSoftmax(Lowering& lowering, const Node* node);
+absl::Status LowerPooling(Lowering& lowering, const Node* node);        // lower_pooling.cc
+absl::Status LowerGlobalPooling(Lowering& lowering, const Node* node);
+absl::Status LowerReduce(Lowering& lowering, const Node* node);
+absl::Status LowerReshape(Lowering& lowering, const Node* node);        // lower_movement.cc
+absl::Status LowerTranspose(Lowering& lowering, const Node* node);
+absl::Status LowerConcatenate(Lowering& lowering, const Node* node);
+absl::Status LowerSlice(Lowering& lowering, const Node* node);
+absl::Status LowerPad(Lowering& lowering, const Node* node);
+absl::Status LowerResize(Lowering& lowering, const Node* node);
+absl::Status LowerDepthToSpace(Lowering& lowering, const Node* node);
+absl::Status LowerSpaceToDepth(Lowering& lowering, const Node* node);
+
+}  // namespace qb

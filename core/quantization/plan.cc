@@ -1,0 +1,162 @@
+#include "core/quantization/plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/check.h"
+#include "core/base/failure.h"
+#include "core/base/status_macros.h"
+#include "core/ops/movement.h"
+#include "core/ops/op_def.h"
+#include "core/ops/pooling.h"
+#include "core/quantization/linear_form.h"
+#include "core/quantization/scale_groups.h"
+
+namespace qb {
+namespace {
+
+// The operand whose elements the result's elements are copies of, so that codes can be copied; null
+// when there is none.
+const Node* CopiedOperand(const Node& node) {
+  switch (node.op()) {
+    case OpKind::kReshape:
+    case OpKind::kTranspose:
+    case OpKind::kSlice:
+    case OpKind::kPad:
+    case OpKind::kExpand:
+    case OpKind::kDepthToSpace:
+    case OpKind::kSpaceToDepth:
+      return node.operand(0);
+    case OpKind::kPooling:
+      return node.attrs<PoolingAttrs>().pool_type == PoolType::kMax ? node.operand(0) : nullptr;
+    case OpKind::kResize:
+      return node.attrs<ResizeAttrs>().mode == ResizeMode::kNearest ? node.operand(0) : nullptr;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<QuantizationPlan> QuantizationPlan::Create(const Graph& graph,
+                                                          QuantizationMethod method) {
+  QuantizationPlan plan;
+  plan.graph_ = &graph;
+  plan.method_ = method;
+  plan.closures_ = std::make_unique<PointwiseClosures>(graph);
+  plan.proven_ = ProveRanges(graph);
+  for (const Node* node : graph.TopologicalOrder()) {
+    if (node->is_constant() || node->op() == OpKind::kOutput) {
+      continue;
+    }
+    if (node->type().dtype != DType::kFloat32) {
+      return Failure(FailureCode::kUnsupportedOperator,
+                     absl::StrCat("quantization: layer '", node->name(), "' (",
+                                  OpDefOf(node->op()).name, ") has ", node->type().ToString(),
+                                  "; the NPU part computes float32 models"));
+    }
+    const bool member = plan.closures_->SourceOf(node) != nullptr;
+    if (member && !plan.closures_->IsNeededOutside(node)) {
+      continue;
+    }
+    plan.values_.push_back(node);
+    const Node* copied = CopiedOperand(*node);
+    plan.scale_sources_[node] =
+        copied == nullptr || copied->is_constant() ? node : plan.ScaleSource(copied);
+    if (IsLinear(*node)) {
+      plan.linear_nodes_.push_back(node);
+    }
+  }
+  return plan;
+}
+
+const Node* QuantizationPlan::ScaleSource(const Node* node) const {
+  const auto found = scale_sources_.find(node);
+  QB_CHECK_MSG(found != scale_sources_.end(), "node '", node->name(), "' is no planned value");
+  return found->second;
+}
+
+bool QuantizationPlan::IsCalibrated(const Node* source) const {
+  return source->op() != OpKind::kSoftmax;
+}
+
+absl::StatusOr<CalibrationRequest> QuantizationPlan::Request(int64_t window_samples) const {
+  CalibrationRequest request;
+  for (const Node* node : values_) {
+    if (ScaleSource(node) == node && IsCalibrated(node)) {
+      request.ranges.push_back(node);
+    }
+  }
+  request.window_samples = window_samples;
+  if (window_samples > 0) {
+    for (const Node* node : linear_nodes_) {
+      QB_ASSIGN_OR_RETURN(const LinearForm form, LinearFormOf(*node));
+      request.windows.push_back({node, form.input, form.window});
+    }
+  }
+  return request;
+}
+
+absl::flat_hash_map<const Node*, ValueScale> QuantizationPlan::Scales(
+    const CalibrationTable& table) const {
+  ScaleGroups groups;
+  for (const Node* node : values_) {
+    const Node* source = ScaleSource(node);
+    const Interval& proven = proven_.at(node);
+    ScaleGroups::Member member;
+    member.non_negative = proven.is_non_negative();
+    if (node == source && IsCalibrated(node)) {
+      const TensorStatistics& statistics = table.ranges.at(node->id());
+      // What a fused bound makes impossible needs no codes.
+      member.threshold = std::min<double>(statistics.threshold, proven.largest_magnitude());
+      member.largest_seen = statistics.largest_magnitude();
+      member.saturation_share = statistics.saturation_share();
+    } else if (node == source) {
+      member.fixed = true;  // a softmax: 0 .. 255 / 256
+    } else if (node->op() == OpKind::kPad) {
+      member.threshold = std::abs(node->attrs<PadAttrs>().constant);
+    }
+    groups.Add(source, member);
+  }
+  for (const Node* node : values_) {
+    if (method_ == QuantizationMethod::kSharedScales) {
+      groups.ShareOperands(*node, [&](const Node* operand) { return ScaleSource(operand); });
+    }
+  }
+  absl::flat_hash_map<const Node*, ValueScale> scales;
+  for (const Node* node : values_) {
+    scales[node] = groups.ScaleOf(ScaleSource(node));
+  }
+  return scales;
+}
+
+int64_t QuantizationPlan::LargestLiveBytes() const {
+  absl::flat_hash_map<const Node*, size_t> last_use;
+  for (size_t i = 0; i < values_.size(); ++i) {
+    const Node* source = closures_->SourceOf(values_[i]);
+    last_use[values_[i]] = i;
+    if (source != nullptr) {
+      last_use[source] = i;
+    }
+    for (const Node* operand : values_[i]->operands()) {
+      last_use[operand] = i;
+    }
+  }
+  std::vector<int64_t> freed(values_.size(), 0);
+  for (const auto& [node, last] : last_use) {
+    if (scale_sources_.contains(node)) {
+      freed[last] += node->shape().elements();
+    }
+  }
+  int64_t live = 0, largest = 0;
+  for (size_t i = 0; i < values_.size(); ++i) {
+    live += values_[i]->shape().elements();
+    largest = std::max(largest, live);
+    live -= freed[i];
+  }
+  return largest;
+}
+
+}  // namespace qb

@@ -1,0 +1,161 @@
+#include "core/quantization/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/base/failure.h"
+#include "core/base/testing/status_matchers.h"
+#include "core/ops/graph_text.h"
+
+namespace qb {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class PlanTest : public ::testing::Test {
+ protected:
+  void Plan(const std::string& body, QuantizationMethod method = QuantizationMethod::kSharedScales) {
+    QB_ASSERT_OK_AND_ASSIGN(graph_, GraphFromText("graph \"g\" {\n" + body + "\n}"));
+    QB_ASSERT_OK_AND_ASSIGN(QuantizationPlan plan, QuantizationPlan::Create(graph_, method));
+    plan_ = std::make_unique<QuantizationPlan>(std::move(plan));
+    QB_ASSERT_OK_AND_ASSIGN(request_, plan_->Request(1));
+  }
+  // Names of the values that calibration is asked for.
+  std::vector<std::string> Asked() const {
+    std::vector<std::string> names;
+    for (const Node* node : request_.ranges) {
+      names.push_back(node->name());
+    }
+    return names;
+  }
+  // Scales when calibration found these thresholds (1 for others).
+  std::map<std::string, ValueScale> Scales(const std::map<std::string, float>& thresholds) {
+    CalibrationTable table;
+    for (const Node* node : request_.ranges) {
+      const auto found = thresholds.find(node->name());
+      TensorStatistics& statistics = table.ranges[node->id()];
+      statistics.threshold = found == thresholds.end() ? 1.0f : found->second;
+      statistics.max = statistics.threshold;
+    }
+    std::map<std::string, ValueScale> scales;
+    for (const auto& [node, scale] : plan_->Scales(table)) {
+      scales[node->name()] = scale;
+    }
+    return scales;
+  }
+
+  Graph graph_;
+  std::unique_ptr<QuantizationPlan> plan_;
+  CalibrationRequest request_;
+};
+
+TEST_F(PlanTest, GivesNonNegativeValuesAllCodes) {
+  Plan(R"(x = Input float32[1x4]
+          r = Relu(x)
+          s = Sigmoid(x)
+          c = Clip(x) {clip_min_value=-1.0, clip_max_value=2.0}
+          y0 = Output(r)
+          y1 = Output(s)
+          y2 = Output(c))");
+  const auto scales = Scales({{"x", 12.7f}, {"r", 5.1f}, {"c", 9.0f}});
+  EXPECT_EQ(scales.at("x").zero_point, 0);
+  EXPECT_NEAR(scales.at("x").scale, 0.1, 1e-6);
+  EXPECT_EQ(scales.at("r").zero_point, -128);
+  EXPECT_NEAR(scales.at("r").scale, 5.1 / 255, 1e-6);
+  EXPECT_EQ(scales.at("s").zero_point, -128);
+  EXPECT_NEAR(scales.at("c").scale, 2.0 / 127, 1e-6);  // the bound limits what was seen
+}
+
+TEST_F(PlanTest, SkipsTheInsideOfAClosure) {
+  Plan(R"(x = Input float32[1x4]
+          s = Sigmoid(x)
+          m = Multiply(x, s)
+          y = Output(m))");
+  EXPECT_THAT(Asked(), ElementsAre("x", "m"));
+}
+
+TEST_F(PlanTest, LetsCopiesKeepTheScale) {
+  Plan(R"(x = Input float32[1x4x4x4]
+          p = Pooling(x) {h_kernel=2, w_kernel=2, h_stride=2, w_stride=2, channel_last=true}
+          t = Transpose(p) {transpose_axes=[0, 3, 1, 2]}
+          r = Reshape(t) {new_shape=[1, 16]}
+          y = Output(r))");
+  EXPECT_THAT(Asked(), ElementsAre("x"));
+  const auto scales = Scales({{"x", 3.0f}});
+  EXPECT_EQ(scales.at("r"), scales.at("x"));
+}
+
+constexpr char kSum[] = R"(a = Input float32[1x4]
+                           b = Input float32[1x4]
+                           s = Adding(a, b)
+                           y = Output(s))";
+
+TEST_F(PlanTest, SharesTheScaleOfCloseOperands) {
+  Plan(kSum);
+  auto scales = Scales({{"a", 3.0f}, {"b", 5.0f}, {"s", 8.0f}});
+  EXPECT_EQ(scales.at("a"), scales.at("b"));
+  EXPECT_NEAR(scales.at("a").threshold, 5.0, 1e-9);
+  EXPECT_NEAR(scales.at("s").threshold, 8.0, 1e-9);
+  scales = Scales({{"a", 2.0f}, {"b", 5.0f}});
+  EXPECT_NEAR(scales.at("a").threshold, 2.0, 1e-9);
+}
+
+TEST_F(PlanTest, LeavesScalesFreeUnderMethodZero) {
+  Plan(kSum, QuantizationMethod::kSeparateScales);
+  const auto scales = Scales({{"a", 3.0f}, {"b", 5.0f}});
+  EXPECT_NEAR(scales.at("a").threshold, 3.0, 1e-9);
+}
+
+TEST_F(PlanTest, DoesNotShareBetweenKindsOfCodes) {
+  Plan(R"(a = Input float32[1x4]
+          r = Relu(a)
+          s = Adding(a, r)
+          z = Input float32[1x4]
+          c = Concatenate(r, z) {axis=1}
+          y0 = Output(s)
+          y1 = Output(c))");
+  const auto scales = Scales({{"r", 1.0f}, {"z", 1.0f}});
+  EXPECT_EQ(scales.at("r").zero_point, -128);
+  EXPECT_EQ(scales.at("z").zero_point, 0);
+}
+
+TEST_F(PlanTest, FixesTheScaleOfSoftmax) {
+  Plan(R"(x = Input float32[1x4]
+          s = Softmax(x) {axis=1}
+          r = Reshape(s) {new_shape=[4]}
+          y = Output(r))");
+  EXPECT_THAT(Asked(), ElementsAre("x"));
+  const auto scales = Scales({});
+  EXPECT_EQ(scales.at("r").scale, 1.0f / 256.0f);
+  EXPECT_EQ(scales.at("r").zero_point, -128);
+}
+
+TEST_F(PlanTest, AsksForTheWindowsOfLinearLayers) {
+  Plan(R"(x = Input float32[1x6x6x2]
+          w = InputConstant float32[3x3x3x2] random(7)
+          c = Convolution(x, w) {h_kernel=3, w_kernel=3, channel_last=true}
+          y = Output(c))");
+  ASSERT_EQ(request_.windows.size(), 1u);
+  EXPECT_EQ(request_.windows[0].geometry.out_rows, 4);
+  EXPECT_EQ(request_.windows[0].geometry.taps(), 18);
+  EXPECT_EQ(plan_->LargestLiveBytes(), 72 + 48);
+}
+
+TEST_F(PlanTest, RefusesIntegerValues) {
+  QB_ASSERT_OK_AND_ASSIGN(graph_, GraphFromText(R"(graph "g" {
+    x = Input int64[1x4]
+    y = Output(x)
+  })"));
+  const absl::Status status =
+      QuantizationPlan::Create(graph_, QuantizationMethod::kSharedScales).status();
+  EXPECT_EQ(FailureCodeOf(status), FailureCode::kUnsupportedOperator);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("layer 'x'"));
+}
+
+}  // namespace
+}  // namespace qb

@@ -1,0 +1,126 @@
+#include "core/quantization/quantize.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/base/failure.h"
+#include "core/base/status_macros.h"
+#include "core/integer/validate.h"
+#include "core/ops/op_def.h"
+#include "core/quantization/bias_correction.h"
+#include "core/quantization/layer_selection.h"
+#include "core/quantization/lowering.h"
+
+namespace qb {
+namespace {
+
+// How many samples bias correction may hold at once.
+int64_t CorrectionSamples(const QuantizationPlan& plan, const QuantizationOptions& options) {
+  if (!options.bias_correction.apply) {
+    return 0;
+  }
+  const int64_t live = std::max<int64_t>(1, plan.LargestLiveBytes());
+  return std::clamp<int64_t>(options.bias_correction.most_bytes / live, 1,
+                             options.bias_correction.samples);
+}
+
+absl::Status CheckLayerNames(const QuantizationPlan& plan,
+                             const std::vector<std::string>& patterns, absl::string_view key) {
+  for (const std::string& pattern : patterns) {
+    const bool found = std::any_of(
+        plan.linear_nodes().begin(), plan.linear_nodes().end(),
+        [&](const Node* node) { return MatchesLayer(pattern, node->name()); });
+    if (!found) {
+      std::vector<std::string> names;
+      for (const Node* node : plan.linear_nodes()) {
+        if (names.size() < 8) {
+          names.push_back(absl::StrCat("'", node->name(), "'"));
+        }
+      }
+      return Failure(FailureCode::kArgumentError,
+                     absl::StrCat("biasCorrection.attributes.", key, ": '", pattern,
+                                  "' matches no layer with weights; layers begin with ",
+                                  absl::StrJoin(names, ", ")));
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::vector<LayerReport> Report(const QuantizationPlan& plan, const ValueScales& scales,
+                                const LoweredNetwork& lowered,
+                                const std::map<int64_t, double>& shifts) {
+  std::map<int64_t, const integer::ConvParams*> linear;
+  for (const LoweredNetwork::LinearLayer& layer : lowered.linear_layers) {
+    linear[layer.node->id()] =
+        &std::get<integer::ConvParams>(lowered.network.layers[layer.layer].params);
+  }
+  std::vector<LayerReport> reports;
+  for (const Node* node : plan.values()) {
+    const ValueScale& scale = scales.at(node);
+    LayerReport report;
+    report.name = node->name();
+    report.op = plan.closures().SourceOf(node) != nullptr ? "Lookup"
+                                                          : std::string(OpDefOf(node->op()).name);
+    report.scale = scale.scale;
+    report.zero_point = scale.zero_point;
+    report.threshold = scale.threshold;
+    report.largest_seen = scale.largest_seen;
+    report.saturation_share = scale.saturation_share;
+    if (const auto found = linear.find(node->id()); found != linear.end()) {
+      const std::vector<float>& weight_scales = found->second->weight_scales;
+      const auto [low, high] = std::minmax_element(weight_scales.begin(), weight_scales.end());
+      report.weight_bits = 8;
+      report.smallest_weight_scale = weight_scales.empty() ? 0.0f : *low;
+      report.largest_weight_scale = weight_scales.empty() ? 0.0f : *high;
+    }
+    if (const auto found = shifts.find(node->id()); found != shifts.end()) {
+      report.largest_bias_shift = found->second;
+    }
+    reports.push_back(std::move(report));
+  }
+  return reports;
+}
+
+}  // namespace
+
+absl::StatusOr<QuantizedModel> Quantize(const Graph& graph, const Dataset& dataset,
+                                        const QuantizationOptions& options, ProgressSink& sink,
+                                        const CancelToken& cancel) {
+  QB_ASSIGN_OR_RETURN(const QuantizationPlan plan,
+                      QuantizationPlan::Create(graph, options.method));
+  QB_RETURN_IF_ERROR(
+      CheckLayerNames(plan, options.bias_correction.apply_layers, "applyLayers"));
+  QB_RETURN_IF_ERROR(
+      CheckLayerNames(plan, options.bias_correction.exclude_layers, "excludeLayers"));
+  QB_ASSIGN_OR_RETURN(const CalibrationRequest request,
+                      plan.Request(CorrectionSamples(plan, options)));
+  sink.OnStage("calibrate");
+  QB_ASSIGN_OR_RETURN(
+      const CalibrationTable table,
+      Calibrate(graph, dataset, request, options.calibration, sink, cancel));
+  sink.OnStage("quantize");
+  const ValueScales scales = plan.Scales(table);
+  QB_ASSIGN_OR_RETURN(LoweredNetwork lowered, Lower(plan, scales));
+  QB_RETURN_IF_ERROR(integer::ValidateNetwork(lowered.network));
+  std::map<int64_t, double> shifts;
+  if (options.bias_correction.apply) {
+    sink.OnStage("correct");
+    BiasCorrectionOptions correction;
+    correction.apply_layers = options.bias_correction.apply_layers;
+    correction.exclude_layers = options.bias_correction.exclude_layers;
+    correction.threads = options.calibration.threads;
+    QB_ASSIGN_OR_RETURN(
+        shifts, CorrectBiases(lowered, table, dataset, correction, sink, cancel));
+  }
+  QuantizedModel model;
+  model.layers = Report(plan, scales, lowered, shifts);
+  model.network = std::move(lowered.network);
+  model.calibration_samples = table.samples;
+  model.bias_correction_samples = static_cast<int64_t>(table.window_samples.size());
+  return model;
+}
+
+}  // namespace qb

@@ -1,0 +1,65 @@
+// Quantization as the compiler calls it: plan, calibrate, lower, correct.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/base/cancel_token.h"
+#include "core/base/progress.h"
+#include "core/calibration/calibrate.h"
+#include "core/dataset/dataset.h"
+#include "core/integer/network.h"
+#include "core/ir/graph.h"
+#include "core/quantization/plan.h"
+
+namespace qb {
+
+struct QuantizationOptions {
+  QuantizationMethod method = QuantizationMethod::kSharedScales;
+  CalibrationOptions calibration;
+  struct {
+    bool apply = true;
+    // Exact names or globs; empty apply_layers: every layer with weights.
+    std::vector<std::string> apply_layers, exclude_layers;
+    // Samples whose means are compared. Fewer are taken when their int8 activations would need more
+    // than most_bytes.
+    int64_t samples = 32;
+    int64_t most_bytes = int64_t{128} << 20;
+  } bias_correction;
+};
+
+// One int8 tensor and the layer that makes it, for the report.
+struct LayerReport {
+  std::string name;
+  std::string op;  // as in the text form of graphs; "Lookup" for a pointwise closure
+  int activation_bits = 8;
+  int weight_bits = 0;  // 0: no weights
+  float scale = 1.0f;
+  int32_t zero_point = 0;
+  double threshold = 0.0;
+  double largest_seen = 0.0;
+  double saturation_share = 0.0;
+  float smallest_weight_scale = 0.0f, largest_weight_scale = 0.0f;
+  double largest_bias_shift = 0.0;  // real units
+};
+
+struct QuantizedModel {
+  integer::Network network;
+  std::vector<LayerReport> layers;  // in execution order
+  int64_t calibration_samples = 0;
+  int64_t bias_correction_samples = 0;
+};
+
+// Quantizes `graph`, the NPU part of a model: float, channels last, as core/passes leaves it. Stages
+// "calibrate", "quantize" and "correct" are told to `sink`. The result is a function of the graph, the
+// options (without threads) and the set of samples.
+//
+// Errors: UNSUPPORTED_OPERATOR naming the layer; CALIBRATION_DATA_ERROR; MODEL_PARSE_ERROR for weights
+// that are not finite; ARGUMENT_ERROR for a layer name that matches nothing; Cancelled.
+absl::StatusOr<QuantizedModel> Quantize(const Graph& graph, const Dataset& dataset,
+                                        const QuantizationOptions& options, ProgressSink& sink,
+                                        const CancelToken& cancel);
+
+}  // namespace qb

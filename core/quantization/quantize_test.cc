@@ -1,0 +1,291 @@
+#include "core/quantization/quantize.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/failure.h"
+#include "core/base/testing/status_matchers.h"
+#include "core/calibration/testing/memory_dataset.h"
+#include "core/execute/executor.h"
+#include "core/integer/run_layer.h"
+#include "core/ops/graph_text.h"
+
+namespace qb {
+namespace {
+
+using ::testing::HasSubstr;
+
+absl::StatusOr<Graph> Parse(const std::string& body) {
+  return GraphFromText("graph \"g\" {\n" + body + "\n}");
+}
+
+std::vector<InputSpec> InputsOf(const Graph& graph) {
+  std::vector<InputSpec> specs;
+  for (const Node* input : graph.inputs()) {
+    specs.push_back({input->name(), input->type()});
+  }
+  return specs;
+}
+
+absl::StatusOr<QuantizedModel> QuantizeGraph(const Graph& graph, const Dataset& dataset,
+                                             QuantizationOptions options = {}) {
+  NullProgressSink sink;
+  return Quantize(graph, dataset, options, sink, CancelToken());
+}
+
+std::vector<Tensor> RunInteger(const integer::Network& network, const std::vector<Tensor>& inputs) {
+  std::vector<const void*> in;
+  for (const Tensor& input : inputs) {
+    in.push_back(input.raw());
+  }
+  std::vector<Tensor> outputs;
+  std::vector<void*> out;
+  for (const int output : network.outputs) {
+    const integer::TensorInfo& info = network.tensors[static_cast<size_t>(output)];
+    outputs.push_back(Tensor::Allocate({info.dtype, info.shape}));
+  }
+  for (Tensor& output : outputs) {
+    out.push_back(output.mutable_raw());
+  }
+  EXPECT_THAT(integer::RunNetwork(network, in, out), testing::IsOk());
+  return outputs;
+}
+
+// Signal to quantization noise over all samples of the first output, and the share of the noise that
+// is a constant offset.
+struct Noise {
+  double sqnr_db = 0.0;
+  double mean = 0.0;
+};
+Noise Measure(const Graph& graph, const integer::Network& network, const Dataset& dataset) {
+  double signal = 0.0, noise = 0.0, offset = 0.0;
+  int64_t count = 0;
+  for (int64_t i = 0; i < dataset.size(); ++i) {
+    const std::vector<Tensor> inputs = *dataset.Load(i);
+    const std::vector<Tensor> want = *RunOnce(graph, inputs);
+    const std::vector<Tensor> got = RunInteger(network, inputs);
+    for (int64_t k = 0; k < want[0].elements(); ++k) {
+      const double expected = want[0].data<float>()[k];
+      const double error = got[0].data<float>()[k] - expected;
+      signal += expected * expected;
+      noise += error * error;
+      offset += error;
+      ++count;
+    }
+  }
+  return {10.0 * std::log10(signal / std::max(noise, 1e-300)),
+          offset / static_cast<double>(count)};
+}
+
+double SqnrOf(const std::string& body) {
+  const absl::StatusOr<Graph> graph = Parse(body);
+  EXPECT_THAT(graph, testing::IsOk());
+  const auto set = MakeRandomDataset(InputsOf(*graph), 16, 5);
+  QuantizationOptions options;
+  options.calibration.mode = CalibrationMode::kMax;
+  const absl::StatusOr<QuantizedModel> model = QuantizeGraph(*graph, *set, options);
+  EXPECT_THAT(model, testing::IsOk());
+  return model.ok() ? Measure(*graph, model->network, *set).sqnr_db : -100.0;
+}
+
+constexpr char kConv[] = R"(
+  x = Input float32[1x8x8x4]
+  w = InputConstant float32[8x3x3x4] random(7)
+  b = InputConstant float32[8] random(8)
+  c = Convolution(x, w, b) {h_kernel=3, w_kernel=3, north_padding=1, south_padding=1, west_padding=1, east_padding=1, h_stride=2, w_stride=2, channel_last=true, activation="relu"}
+  d = InputConstant float32[8x3x3x1] random(9)
+  e = Convolution(c, d) {h_kernel=3, w_kernel=3, north_padding=1, south_padding=1, west_padding=1, east_padding=1, group_number=8, channel_last=true}
+  g = GlobalAveragePooling(e) {channel_last=true}
+  r = Reshape(g) {new_shape=[1, 8]}
+  f = InputConstant float32[8x5] random(10)
+  h = InputConstant float32[5] random(11)
+  m = MatMul(r, f, h)
+)";
+
+TEST(Quantize, KeepsAConvolutionalNetwork) {
+  EXPECT_GT(SqnrOf(absl::StrCat(kConv, "y = Output(m)")), 28.0);
+}
+
+TEST(Quantize, KeepsTheBoundaryLayout) {
+  EXPECT_GT(SqnrOf(R"(
+    x = Input float32[1x4x8x6]
+    t = Transpose(x) {transpose_axes=[0, 2, 3, 1]}
+    w = InputConstant float32[3x1x1x4] random(7)
+    c = Convolution(t, w) {channel_last=true}
+    u = Transpose(c) {transpose_axes=[0, 3, 1, 2]}
+    y = Output(u))"), 35.0);
+}
+
+TEST(Quantize, KeepsElementwiseWork) {
+  EXPECT_GT(SqnrOf(R"(
+    x = Input float32[1x4x4x8]
+    z = Input float32[1x4x4x8]
+    v = InputConstant float32[8] random(3)
+    a = Adding(x, z) {activation="relu"}
+    b = Multiply(a, x)
+    c = Sub(b, v)
+    d = Div(c, v)
+    s = Swish(c)
+    e = Concatenate(c, s) {axis=3}
+    y = Output(e))"), 30.0);
+}
+
+TEST(Quantize, KeepsPoolingAndMovement) {
+  EXPECT_GT(SqnrOf(R"(
+    x = Input float32[1x8x8x8]
+    m = Pooling(x) {h_kernel=3, w_kernel=3, h_stride=2, w_stride=2, north_padding=1, west_padding=1, south_padding=1, east_padding=1, channel_last=true}
+    a = Pooling(x) {pool_type="average", h_kernel=2, w_kernel=2, h_stride=2, w_stride=2, channel_last=true}
+    c = Concatenate(m, a) {axis=3}
+    d = DepthToSpace(c) {block_size=2, channel_last=true}
+    s = SpaceToDepth(d) {block_size=2, channel_last=true}
+    u = Resize(s) {transform_mode="asymmetric", nearest_mode="floor", sizes=[1, 8, 8, 16], scales=[1.0, 2.0, 2.0, 1.0]}
+    p = Pad(u) {padding_list=[0, 1, 0, 0, 0, 0, 2, 0], constant=0.5}
+    q = Slice(p) {axis=[1, 3], start=[8, 0], end=[-1, 16], step=[-2, 3]}
+    r = ReduceMean(q) {reduce_axes=[2], keep_dims=false}
+    y = Output(r))"), 28.0);
+}
+
+TEST(Quantize, KeepsSoftmaxOnAnyAxis) {
+  EXPECT_GT(SqnrOf("x = Input float32[1x3x10]\ns = Softmax(x) {axis=2}\ny = Output(s)"), 30.0);
+  EXPECT_GT(SqnrOf("x = Input float32[1x10x3]\ns = Softmax(x) {axis=1}\ny = Output(s)"), 30.0);
+}
+
+TEST(Quantize, KeepsProductsOfTwoValues) {
+  EXPECT_GT(SqnrOf(R"(
+    x = Input float32[2x6x4]
+    z = Input float32[4x5]
+    m = MatMul(x, z)
+    y = Output(m))"), 35.0);
+}
+
+// Everything that the kernels read.
+std::string Fingerprint(const integer::Network& network) {
+  std::string text;
+  for (const integer::TensorInfo& tensor : network.tensors) {
+    absl::StrAppend(&text, tensor.name, " ", tensor.shape.ToString(), " ",
+                    absl::Hex(std::bit_cast<uint32_t>(tensor.scale)), " ", tensor.zero_point,
+                    "\n");
+  }
+  for (const integer::Layer& layer : network.layers) {
+    absl::StrAppend(&text, layer.name, " ", layer.params.index(), "\n");
+    if (const auto* conv = std::get_if<integer::ConvParams>(&layer.params)) {
+      for (const int8_t weight : conv->weights) {
+        absl::StrAppend(&text, static_cast<int>(weight), ",");
+      }
+      for (size_t m = 0; m < conv->bias.size(); ++m) {
+        absl::StrAppend(&text, conv->bias[m], "/", conv->requant[m].mantissa, "/",
+                        conv->requant[m].shift, ",");
+      }
+    }
+  }
+  return text;
+}
+
+TEST(Quantize, DoesNotDependOnOrderOrThreads) {
+  QB_ASSERT_OK_AND_ASSIGN(const Graph graph, Parse(absl::StrCat(kConv, "y = Output(m)")));
+  const auto set = MakeRandomDataset(InputsOf(graph), 50, 5);
+  QuantizationOptions options;
+  options.calibration.percentile = 0.99;
+  options.bias_correction.samples = 10;
+  QB_ASSERT_OK_AND_ASSIGN(const QuantizedModel one, QuantizeGraph(graph, *set, options));
+  EXPECT_EQ(one.bias_correction_samples, 10);
+  options.calibration.threads = 2;
+  auto samples = testing::SamplesOf(*set);
+  for (int round = 0; round < 3; ++round) {
+    std::shuffle(samples.begin(), samples.end(), std::mt19937(static_cast<uint32_t>(round)));
+    const testing::MemoryDataset shuffled(samples);
+    QB_ASSERT_OK_AND_ASSIGN(const QuantizedModel two, QuantizeGraph(graph, shuffled, options));
+    EXPECT_EQ(Fingerprint(one.network), Fingerprint(two.network));
+  }
+}
+
+TEST(Quantize, BiasCorrectionTakesTheOffsetOut) {
+  QB_ASSERT_OK_AND_ASSIGN(const Graph graph, Parse(R"(
+    x = Input float32[1x64]
+    r = Relu(x)
+    w = InputConstant float32[64x3] random(21)
+    m = MatMul(r, w)
+    s = Sigmoid(m)
+    w2 = InputConstant float32[3x2] random(22)
+    n = MatMul(s, w2)
+    y = Output(n))"));
+  const auto set = MakeRandomDataset(InputsOf(graph), 32, 5);
+  QuantizationOptions options;
+  options.calibration.mode = CalibrationMode::kMax;
+  options.bias_correction.apply = false;
+  QB_ASSERT_OK_AND_ASSIGN(const QuantizedModel plain, QuantizeGraph(graph, *set, options));
+  options.bias_correction.apply = true;
+  QB_ASSERT_OK_AND_ASSIGN(const QuantizedModel corrected, QuantizeGraph(graph, *set, options));
+  const Noise before = Measure(graph, plain.network, *set);
+  const Noise after = Measure(graph, corrected.network, *set);
+  EXPECT_LT(std::abs(after.mean), 0.5 * std::abs(before.mean) + 1e-4);
+  EXPECT_GE(after.sqnr_db, before.sqnr_db - 0.5);
+}
+
+TEST(Quantize, CorrectsOnlyTheSelectedLayers) {
+  QB_ASSERT_OK_AND_ASSIGN(const Graph graph, Parse(absl::StrCat(kConv, "y = Output(m)")));
+  const auto set = MakeRandomDataset(InputsOf(graph), 8, 5);
+  QuantizationOptions options;
+  options.bias_correction.exclude_layers = {"c", "e"};
+  QB_ASSERT_OK_AND_ASSIGN(const QuantizedModel model, QuantizeGraph(graph, *set, options));
+  for (const LayerReport& layer : model.layers) {
+    EXPECT_EQ(layer.largest_bias_shift > 0.0, layer.name == "m") << layer.name;
+  }
+  options.bias_correction.exclude_layers = {"conv*"};
+  const absl::Status status = QuantizeGraph(graph, *set, options).status();
+  EXPECT_EQ(FailureCodeOf(status), FailureCode::kArgumentError);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("excludeLayers: 'conv*' matches no layer"));
+}
+
+TEST(Quantize, ReportsEveryTensor) {
+  QB_ASSERT_OK_AND_ASSIGN(const Graph graph, Parse(absl::StrCat(kConv, "y = Output(m)")));
+  const auto set = MakeRandomDataset(InputsOf(graph), 8, 5);
+  QB_ASSERT_OK_AND_ASSIGN(const QuantizedModel model, QuantizeGraph(graph, *set));
+  ASSERT_EQ(model.layers.size(), 6u);
+  const LayerReport& conv = model.layers[1];
+  EXPECT_EQ(conv.name, "c");
+  EXPECT_EQ(conv.op, "Convolution");
+  EXPECT_EQ(conv.weight_bits, 8);
+  EXPECT_EQ(conv.zero_point, -128);
+  EXPECT_GT(conv.threshold, 0.0);
+  EXPECT_GE(conv.largest_seen, conv.threshold);
+  EXPECT_GT(conv.largest_weight_scale, 0.0f);
+}
+
+TEST(Quantize, NamesALayerWithoutAnIntegerForm) {
+  QB_ASSERT_OK_AND_ASSIGN(const Graph graph, Parse(R"(
+    x = Input float32[1x8]
+    m = ReduceMax(x) {reduce_axes=[1]}
+    y = Output(m))"));
+  const auto set = MakeRandomDataset(InputsOf(graph), 2, 5);
+  const absl::Status status = QuantizeGraph(graph, *set).status();
+  EXPECT_EQ(FailureCodeOf(status), FailureCode::kUnsupportedOperator);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("layer 'm' (ReduceMax)"));
+}
+
+TEST(Quantize, SurvivesAModelThatIsAlwaysZero) {
+  QB_ASSERT_OK_AND_ASSIGN(const Graph graph, Parse(R"(
+    x = Input float32[1x4x4x2]
+    w = InputConstant float32[2x1x1x2] splat(0)
+    c = Convolution(x, w) {channel_last=true}
+    s = Adding(c, x)
+    y = Output(s))"));
+  const testing::MemoryDataset set({{Tensor::Allocate({DType::kFloat32, {1, 4, 4, 2}})}});
+  QB_ASSERT_OK_AND_ASSIGN(const QuantizedModel model, QuantizeGraph(graph, set));
+  const std::vector<Tensor> outputs =
+      RunInteger(model.network, {Tensor::Allocate({DType::kFloat32, {1, 4, 4, 2}})});
+  for (const float value : outputs[0].values<float>()) {
+    EXPECT_EQ(value, 0.0f);
+  }
+}
+
+}  // namespace
+}  // namespace qb

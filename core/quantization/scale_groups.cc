@@ -1,0 +1,101 @@
+#include "core/quantization/scale_groups.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "core/base/check.h"
+
+namespace qb {
+namespace {
+
+constexpr double kCloseRatio = 2.0;
+// Scales below this are those of values that are zero for all we know.
+constexpr double kSmallestScale = 1e-30;
+
+ScaleGroups::Member Joined(const ScaleGroups::Member& a, const ScaleGroups::Member& b) {
+  return {.threshold = std::max(a.threshold, b.threshold),
+          .largest_seen = std::max(a.largest_seen, b.largest_seen),
+          .saturation_share = std::max(a.saturation_share, b.saturation_share),
+          .non_negative = a.non_negative && b.non_negative,
+          .fixed = a.fixed && b.fixed};
+}
+
+}  // namespace
+
+void ScaleGroups::Add(const Node* source, const Member& member) {
+  if (parents_.find(source) == parents_.end()) {
+    parents_[source] = source;
+    members_[source] = member;
+    return;
+  }
+  Member& group = members_.at(Root(source));
+  const bool fixed = group.fixed;
+  group = Joined(group, member);
+  // Copies of a softmax keep its scale; a pad that would need negative codes ends that.
+  group.fixed = fixed && group.non_negative;
+}
+
+const Node* ScaleGroups::Root(const Node* source) const {
+  const auto found = parents_.find(source);
+  QB_CHECK(found != parents_.end());
+  return found->second == source ? source : Root(found->second);
+}
+
+void ScaleGroups::ShareOperands(const Node& node,
+                                const std::function<const Node*(const Node*)>& source_of) {
+  if (node.op() != OpKind::kAdding && node.op() != OpKind::kSub &&
+      node.op() != OpKind::kConcatenate) {
+    return;
+  }
+  std::vector<const Node*> roots;
+  for (const Node* operand : node.operands()) {
+    if (!operand->is_constant()) {
+      roots.push_back(Root(source_of(operand)));
+    }
+  }
+  if (roots.size() < 2) {
+    return;
+  }
+  double smallest = std::numeric_limits<double>::infinity(), largest = 0.0;
+  for (const Node* root : roots) {
+    const Member& group = members_.at(root);
+    if (group.fixed || group.non_negative != members_.at(roots[0]).non_negative) {
+      return;
+    }
+    smallest = std::min(smallest, group.threshold);
+    largest = std::max(largest, group.threshold);
+  }
+  if (!(largest < kCloseRatio * smallest)) {
+    return;
+  }
+  for (const Node* root : roots) {
+    const Node* first = Root(roots[0]);
+    const Node* other = Root(root);
+    if (first != other) {
+      members_[first] = Joined(members_.at(first), members_.at(other));
+      parents_[other] = first;
+    }
+  }
+}
+
+ValueScale ScaleGroups::ScaleOf(const Node* source) const {
+  const Member& group = members_.at(Root(source));
+  ValueScale value;
+  value.largest_seen = group.largest_seen;
+  value.saturation_share = group.saturation_share;
+  if (group.fixed) {
+    value.scale = 1.0f / 256.0f;
+    value.zero_point = -128;
+    value.threshold = 255.0 / 256.0;
+    return value;
+  }
+  value.threshold = group.threshold;
+  value.zero_point = group.non_negative ? -128 : 0;
+  const double scale = group.threshold / (group.non_negative ? 255.0 : 127.0);
+  value.scale = scale < kSmallestScale ? 1.0f : static_cast<float>(scale);
+  return value;
+}
+
+}  // namespace qb

@@ -1,0 +1,43 @@
+// Which values share scale and zero point.
+#pragma once
+
+#include <functional>
+
+#include "absl/container/flat_hash_map.h"
+#include "core/ir/node.h"
+#include "core/quantization/plan.h"
+
+namespace qb {
+
+// Groups of values, found again by any of their sources. Grows by Add, then by ShareOperands in
+// topological order; the result depends on nothing else.
+class ScaleGroups {
+ public:
+  struct Member {
+    double threshold = 0.0;
+    double largest_seen = 0.0;
+    double saturation_share = 0.0;
+    bool non_negative = false;
+    bool fixed = false;  // scale 1/256, zero point -128
+  };
+
+  // Joins `member` to the group of `source`. Thresholds: the largest; codes for non-negative values
+  // only when all members are.
+  void Add(const Node* source, const Member& member);
+
+  // Unites the groups of the operands of an addition, subtraction or concatenation, when they have the
+  // same kind of codes and no threshold is twice another one or more: beyond that the smaller range
+  // would lose a bit or more, and the operator can rescale.
+  void ShareOperands(const Node& node,
+                     const std::function<const Node*(const Node*)>& source_of);
+
+  ValueScale ScaleOf(const Node* source) const;
+
+ private:
+  const Node* Root(const Node* source) const;
+
+  absl::flat_hash_map<const Node*, Member> members_;     // by root
+  absl::flat_hash_map<const Node*, const Node*> parents_;
+};
+
+}  // namespace qb
