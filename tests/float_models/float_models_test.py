@@ -1,5 +1,7 @@
 """The float executor against ONNX Runtime: every model below $QBC_MODELS, as imported and after the
-passes, on seeded inputs. max|a - b| / max|b| of each output must stay below 1e-4.
+passes, on seeded inputs. max|a - b| / max|b| of each output must stay below 1e-4. Seeded noise can drive
+an output into a corner where float32 has no such accuracy (a sigmoid at 1e-5): the bound is then four
+times what ONNX Runtime differs from itself between its optimization levels.
 
 Without QBC_MODELS or without ONNX Runtime the test counts as skipped. So does a model that the importer
 refuses as unsupported: what must import is the importer's own test.
@@ -74,22 +76,32 @@ def run_ours(binary, model, layout, inputs):
         return outputs, ""
 
 
+def bounds_of(model, runtime, inputs, expected):
+    """The allowed error of each output."""
+    plain = ort.Session(model, runtime=runtime, optimization="none")
+    own = plain.run(inputs)
+    plain.close()
+    return {name: max(TOLERANCE, 4 * relative_error(own[name], expected[name])) for name in expected}
+
+
 def compare(binary, model, runtime):
-    """A list of (layout, worst error or None, message)."""
+    """A list of (layout, worst error as a share of what is allowed, or None, message)."""
     session = ort.Session(model, runtime=runtime)
     random = np.random.default_rng(7)
     inputs = {name: make_input(random, dtype, closed_shape(shape))
               for name, dtype, shape in session.inputs}
-    expected = None
+    expected = bounds = None
     results = []
     for layout in LAYOUTS:
         outputs, message = run_ours(binary, model, layout, inputs)
         if outputs is None:
             results.append((layout, None, message))
             continue
-        expected = expected or session.run(inputs)
-        errors = [relative_error(outputs[name], expected[name]) for name in expected]
-        results.append((layout, max(errors), ""))
+        if expected is None:
+            expected = session.run(inputs)
+            bounds = bounds_of(model, runtime, inputs, expected)
+        shares = [relative_error(outputs[name], expected[name]) / bounds[name] for name in expected]
+        results.append((layout, max(shares), ""))
     session.close()
     return results
 
@@ -111,11 +123,11 @@ def write_report(cases):
                    "</testsuite></testsuites>\n" % (len(cases), failures, "\n".join(lines)))
 
 
-def state_of(error, message):
-    if error is None:
+def state_of(share, message):
+    if share is None:
         refused = "UNSUPPORTED" in message or "UNIMPLEMENTED" in message
         return "skipped" if refused else "FAILED"
-    return "ok" if error <= TOLERANCE else "FAILED"
+    return "ok" if share <= 1 else "FAILED"
 
 
 def main():
@@ -129,12 +141,13 @@ def main():
     cases = []
     for model in models_below(folder):
         name = os.path.relpath(model, folder)
-        for layout, error, message in compare(binary, model, runtime):
-            state = state_of(error, message)
+        for layout, share, message in compare(binary, model, runtime):
+            state = state_of(share, message)
             cases.append(("%s %s" % (name, layout), state))
-            print("%-7s %-12s %s %s" % (state, layout, "-" if error is None else "%.2e" % error,
+            print("%-7s %-12s %s %s" % (state, layout, "-" if share is None else "%.4f" % share,
                                         name), message[:300])
     counts = {state: sum(s == state for _, s in cases) for state in ("ok", "skipped", "FAILED")}
+    print("(figures: error as a share of the bound)")
     print("%d ok, %d refused by the importer, %d failed" % tuple(counts.values()))
     write_report(cases)
     return 1 if counts["FAILED"] or not counts["ok"] else 0
