@@ -117,7 +117,7 @@ TEST(GraphText, ErrorsSayWhereAndWhat) {
       {"graph g { y = Relu(x) }", "no node 'x' above"},
       {"graph g { x = Input float32[2] y = Output(x) z = Relu(y) }", "no node 'y' above"},
       {"graph g { x = Input float32[2] y = Clip(x) {low=1} }", "Clip: there is no attribute 'low'"},
-      {"graph g { x = Input float32[2] y = Clip(x) {clip_min_value=[1.0, 2]} }", "either integers"},
+      {"graph g { x = Input float32[2] y = Clip(x) {clip_min_value=[1.0, true]} }", "holds numbers"},
       {"graph g { x = Input float32[2] y = Clip(x) {clip_min_value=1-2} }", "is no value"},
       {"graph g { \"\" = Input float32[2] }", "name is empty"},
       {"graph g { \"a\nb\" = Input float32[2] }", "does not end on its line"},

@@ -269,29 +269,27 @@ absl::StatusOr<AttrValue> TextScanner::ReadScalarValue(absl::string_view what) {
 }
 
 absl::StatusOr<AttrValue> TextScanner::ReadListValue(absl::string_view what) {
-  std::vector<int64_t> integers;
+  std::vector<int64_t> integers;  // as long as all elements are
   std::vector<float> reals;
   QB_RETURN_IF_ERROR(Expect('['));
   while (!Consume(']')) {
-    if (!integers.empty() || !reals.empty()) {
+    if (!reals.empty()) {
       QB_RETURN_IF_ERROR(Expect(','));
     }
     QB_ASSIGN_OR_RETURN(const AttrValue value, ReadScalarValue(what));
-    const bool is_integer = std::holds_alternative<int64_t>(value);
-    if ((!is_integer && !std::holds_alternative<float>(value)) ||
-        (is_integer ? !reals.empty() : !integers.empty())) {
-      return Error("a list holds either integers or floats");
-    }
-    if (is_integer) {
-      integers.push_back(std::get<int64_t>(value));
+    if (const int64_t* integer = std::get_if<int64_t>(&value); integer != nullptr) {
+      integers.push_back(*integer);
+      reals.push_back(static_cast<float>(*integer));
+    } else if (const float* real = std::get_if<float>(&value); real != nullptr) {
+      reals.push_back(*real);
     } else {
-      reals.push_back(std::get<float>(value));
+      return Error("a list holds numbers");
     }
   }
-  if (!reals.empty()) {
-    return AttrValue(std::move(reals));
+  if (integers.size() == reals.size()) {
+    return AttrValue(std::move(integers));
   }
-  return AttrValue(std::move(integers));
+  return AttrValue(std::move(reals));
 }
 
 absl::StatusOr<AttrValue> TextScanner::ReadAttrValue(absl::string_view what) {

@@ -48,22 +48,22 @@ absl::StatusOr<bool> FoldIntoProducer(Graph& graph, Node* affine) {
   return true;
 }
 
-// affine -> linear
-absl::StatusOr<bool> FoldIntoConsumer(Graph& graph, Node* node) {
+// affine -> linear. Returns the new operator, or null when nothing can be folded.
+absl::StatusOr<Node*> FoldIntoConsumer(Graph& graph, Node* node) {
   Node* affine = node->operand(0);
   if (!IsAffine(*affine) || !IsOnlyUsedBy(*affine, *node) ||
       affine->attrs<ElementwiseAttrs>().activation.kind != ActivationKind::kNone) {
-    return false;
+    return nullptr;
   }
   std::optional<LinearWeights> linear = LinearWeights::Of(node);
   const bool is_shift = affine->op() == OpKind::kAdding;
   if (!linear.has_value() || (is_shift && linear->has_padding())) {
-    return false;
+    return nullptr;
   }
   const std::optional<std::vector<float>> values =
       ChannelValues(*affine->operand(1), affine->shape(), linear->channel_axis());
   if (!values.has_value()) {
-    return false;
+    return nullptr;
   }
   if (is_shift) {
     linear->ShiftInputs(*values);
@@ -71,13 +71,23 @@ absl::StatusOr<bool> FoldIntoConsumer(Graph& graph, Node* node) {
     linear->ScaleInputs(*values);
   }
   if (!linear->IsFinite()) {
-    return false;
+    return nullptr;
   }
   QB_ASSIGN_OR_RETURN(Node * folded,
                       linear->Rebuild(graph, affine->operand(0), Activation(), node->name()));
   TakeOver(graph, node, folded);
   graph.RemoveNode(affine);
-  return true;
+  return folded;
+}
+
+// Folds all that stands before the operator, from the nearest on.
+absl::StatusOr<bool> FoldChainIntoConsumer(Graph& graph, Node* node) {
+  bool changed = false;
+  while (node != nullptr) {
+    QB_ASSIGN_OR_RETURN(node, FoldIntoConsumer(graph, node));
+    changed |= node != nullptr;
+  }
+  return changed;
 }
 
 }  // namespace
@@ -89,7 +99,7 @@ absl::StatusOr<bool> FoldAffine(Graph& graph) {
       QB_ASSIGN_OR_RETURN(const bool folded, FoldIntoProducer(graph, node));
       changed |= folded;
     } else if (node->op() == OpKind::kConvolution || node->op() == OpKind::kMatMul) {
-      QB_ASSIGN_OR_RETURN(const bool folded, FoldIntoConsumer(graph, node));
+      QB_ASSIGN_OR_RETURN(const bool folded, FoldChainIntoConsumer(graph, node));
       changed |= folded;
     }
   }
