@@ -1,6 +1,7 @@
 #include "core/passes/fold_affine.h"
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/base/status_macros.h"
@@ -15,6 +16,23 @@ namespace {
 bool IsAffine(const Node& node) {
   return (node.op() == OpKind::kMultiply || node.op() == OpKind::kAdding) &&
          node.operand(0) != node.operand(1) && node.operand(0)->type() == node.type();
+}
+
+std::vector<std::string> ConstantNames(const Node& linear) {
+  std::vector<std::string> names;
+  for (int64_t i = 1; i < linear.operand_count(); ++i) {
+    names.push_back(linear.operand(i)->name());
+  }
+  return names;
+}
+
+// The new weights and bias bear the names of the old ones where these are gone.
+void TakeConstantNames(Graph& graph, const Node* linear, const std::vector<std::string>& names) {
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (graph.FindNode(names[i]) == nullptr) {
+      graph.Rename(linear->operand(static_cast<int64_t>(i) + 1), names[i]);
+    }
+  }
 }
 
 // linear -> affine
@@ -40,11 +58,13 @@ absl::StatusOr<bool> FoldIntoProducer(Graph& graph, Node* affine) {
   if (!linear->IsFinite()) {
     return false;
   }
+  const std::vector<std::string> names = ConstantNames(*producer);
   QB_ASSIGN_OR_RETURN(Node * node, linear->Rebuild(graph, producer->operand(0),
                                                    affine->attrs<ElementwiseAttrs>().activation,
                                                    affine->name()));
   TakeOver(graph, affine, node);
-  graph.RemoveNode(producer);
+  RemoveIfUnused(graph, producer);
+  TakeConstantNames(graph, node, names);
   return true;
 }
 
@@ -73,10 +93,12 @@ absl::StatusOr<Node*> FoldIntoConsumer(Graph& graph, Node* node) {
   if (!linear->IsFinite()) {
     return nullptr;
   }
+  const std::vector<std::string> names = ConstantNames(*node);
   QB_ASSIGN_OR_RETURN(Node * folded,
                       linear->Rebuild(graph, affine->operand(0), Activation(), node->name()));
   TakeOver(graph, node, folded);
-  graph.RemoveNode(affine);
+  RemoveIfUnused(graph, affine);
+  TakeConstantNames(graph, folded, names);
   return folded;
 }
 

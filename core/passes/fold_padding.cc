@@ -145,7 +145,7 @@ absl::StatusOr<bool> FoldPadding(Graph& graph) {
                                                            : FoldIntoPooling(node, *pad);
     if (folded) {
       graph.ReplaceOperand(node, 0, pad->operand(0));
-      graph.RemoveNode(pad);
+      RemoveIfUnused(graph, pad);
       QB_RETURN_IF_ERROR(RefreshType(graph, node));
       changed = true;
     }

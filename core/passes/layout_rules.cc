@@ -14,6 +14,7 @@
 #include "core/ops/pooling.h"
 #include "core/ops/reduce.h"
 #include "core/passes/reshape_layout.h"
+#include "core/passes/rewrite.h"
 
 namespace qb {
 namespace {
@@ -57,7 +58,12 @@ absl::Status ConvertImageOp(StoredLayout& layout, Node* node) {
   *channel_last = true;
   QB_RETURN_IF_ERROR(layout.Use(node, 0, ChannelLastOrder()));
   if (node->op() == OpKind::kConvolution) {
+    Node* weights = node->operand(ConvolutionAttrs::kWeights);
     QB_RETURN_IF_ERROR(layout.Use(node, ConvolutionAttrs::kWeights, ChannelLastOrder()));
+    if (weights->is_constant()) {
+      // At once: otherwise all weights of the model would be there twice.
+      RemoveIfUnused(layout.graph(), weights);
+    }
   }
   return Finish(layout, node, ChannelLastOrder());
 }

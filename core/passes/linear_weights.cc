@@ -1,6 +1,8 @@
 #include "core/passes/linear_weights.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -72,7 +74,7 @@ std::optional<LinearWeights> LinearWeights::Of(Node* node) {
                               attrs.east_padding >
                           0;
   }
-  linear.weights_ = ToDoubles(node->operand(1)->constant());
+  linear.weights_ = node->operand(1)->constant();
   linear.bias_.assign(static_cast<size_t>(linear.outputs_), 0.0);
   if (node->operand_count() > 2) {
     linear.bias_ = ToDoubles(node->operand(2)->constant());
@@ -85,12 +87,23 @@ int64_t LinearWeights::InputOf(int64_t output, int64_t inner) const {
   return output / (outputs_ / groups_) * group_inputs_ + within;
 }
 
+float* LinearWeights::MutableWeights() {
+  if (!owns_weights_) {
+    Tensor copy = Tensor::Allocate(weights_.type());
+    std::memcpy(copy.mutable_raw(), weights_.raw(), static_cast<size_t>(copy.size_bytes()));
+    weights_ = std::move(copy);
+    owns_weights_ = true;
+  }
+  return weights_.mutable_data<float>();
+}
+
 void LinearWeights::ScaleOutputs(absl::Span<const float> scale) {
+  float* weights = MutableWeights();
   for (int64_t m = 0; m < outputs_; ++m) {
-    const double factor = scale[static_cast<size_t>(m)];
+    const float factor = scale[static_cast<size_t>(m)];
     bias_[static_cast<size_t>(m)] *= factor;
     for (int64_t i = 0; i < inner_; ++i) {
-      weights_[static_cast<size_t>(IndexOf(m, i))] *= factor;
+      weights[IndexOf(m, i)] *= factor;
     }
   }
 }
@@ -102,41 +115,38 @@ void LinearWeights::ShiftOutputs(absl::Span<const float> shift) {
 }
 
 void LinearWeights::ScaleInputs(absl::Span<const float> scale) {
+  float* weights = MutableWeights();
   for (int64_t m = 0; m < outputs_; ++m) {
     for (int64_t i = 0; i < inner_; ++i) {
-      weights_[static_cast<size_t>(IndexOf(m, i))] *= scale[static_cast<size_t>(InputOf(m, i))];
+      weights[IndexOf(m, i)] *= scale[static_cast<size_t>(InputOf(m, i))];
     }
   }
 }
 
 void LinearWeights::ShiftInputs(absl::Span<const float> shift) {
   QB_CHECK(!has_padding_);
+  const float* weights = weights_.data<float>();
   for (int64_t m = 0; m < outputs_; ++m) {
+    double sum = 0.0;
     for (int64_t i = 0; i < inner_; ++i) {
-      bias_[static_cast<size_t>(m)] += weights_[static_cast<size_t>(IndexOf(m, i))] *
-                                       shift[static_cast<size_t>(InputOf(m, i))];
+      sum += static_cast<double>(weights[IndexOf(m, i)]) * shift[static_cast<size_t>(InputOf(m, i))];
     }
+    bias_[static_cast<size_t>(m)] += sum;
   }
 }
 
 bool LinearWeights::IsFinite() const {
-  for (const std::vector<double>* values : {&weights_, &bias_}) {
-    for (const double value : *values) {
-      if (!std::isfinite(static_cast<float>(value))) {
-        return false;
-      }
-    }
-  }
-  return true;
+  const absl::Span<const float> weights = weights_.values<float>();
+  return std::all_of(weights.begin(), weights.end(), [](float v) { return std::isfinite(v); }) &&
+         std::all_of(bias_.begin(), bias_.end(),
+                     [](double v) { return std::isfinite(static_cast<float>(v)); });
 }
 
 absl::StatusOr<Node*> LinearWeights::Rebuild(Graph& graph, Node* input,
                                              const Activation& activation,
                                              absl::string_view name) const {
   Node* old_weights = node_->operand(1);
-  Node* weights =
-      graph.AddConstant(old_weights->name(),
-                        Tensor::OfFloats(old_weights->shape(), ToFloats(weights_)));
+  Node* weights = owns_weights_ ? graph.AddConstant(old_weights->name(), weights_) : old_weights;
   const std::string bias_name = node_->operand_count() > 2 ? node_->operand(2)->name()
                                                            : absl::StrCat(name, "/bias");
   Node* bias = graph.AddConstant(bias_name, Tensor::OfFloats({outputs_}, ToFloats(bias_)));

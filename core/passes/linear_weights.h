@@ -15,7 +15,7 @@
 namespace qb {
 
 // A float32 convolution, or a product of a tensor with a constant matrix, without activation; weights
-// and bias are constant. Copies of the numbers, for rewriting.
+// and bias are constant. Holds copies of the numbers that a rewrite changes, and only of those.
 class LinearWeights {
  public:
   // Empty when `node` is no such operator.
@@ -39,7 +39,7 @@ class LinearWeights {
   bool IsFinite() const;
 
   // Adds the operator with the new numbers, the operand `input` and `activation`. It bears `name`,
-  // made unique; the old one stays.
+  // made unique; the old one stays. Weights that did not change are shared with it.
   absl::StatusOr<Node*> Rebuild(Graph& graph, Node* input, const Activation& activation,
                                 absl::string_view name) const;
 
@@ -63,7 +63,11 @@ class LinearWeights {
   int64_t outputs_ = 0;
   int64_t inner_ = 0;   // weights of one result channel
   int64_t window_ = 1;  // pixels of the window
-  std::vector<double> weights_;
+  // A copy of the weights, made by the first change. Null before.
+  float* MutableWeights();
+
+  Tensor weights_;
+  bool owns_weights_ = false;
   std::vector<double> bias_;
 };
 

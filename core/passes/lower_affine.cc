@@ -85,7 +85,7 @@ absl::Status Lower(Graph& graph, Node* last, AffineChain chain) {
                                          {chain.input, weights, bias}, std::move(attrs)));
   TakeOver(graph, last, node);
   if (chain.multiply != nullptr) {
-    graph.RemoveNode(chain.multiply);
+    RemoveIfUnused(graph, chain.multiply);
   }
   return absl::OkStatus();
 }

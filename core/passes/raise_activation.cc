@@ -36,7 +36,7 @@ absl::StatusOr<bool> RaiseProduct(Graph& graph, Node* node, int64_t gate_index) 
   }
   QB_RETURN_IF_ERROR(
       ReplaceWithOp(graph, node, *kind, {x}, std::make_unique<NoAttrs>()).status());
-  graph.RemoveNode(gate);
+  RemoveIfUnused(graph, gate);
   return true;
 }
 

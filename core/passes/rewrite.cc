@@ -1,7 +1,9 @@
 #include "core/passes/rewrite.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/base/status_macros.h"
 #include "core/ops/build.h"
@@ -15,7 +17,7 @@ bool IsOnlyUsedBy(const Node& node, const Node& user) {
 void TakeOver(Graph& graph, Node* from, Node* to) {
   const std::string name = from->name();
   graph.ReplaceUses(from, to);
-  graph.RemoveNode(from);
+  RemoveIfUnused(graph, from);
   graph.Rename(to, name);
 }
 
@@ -28,8 +30,22 @@ absl::StatusOr<Node*> ReplaceWithOp(Graph& graph, Node* from, OpKind kind,
 }
 
 void RemoveIfUnused(Graph& graph, Node* node) {
-  if (node->users().empty() && node->op() != OpKind::kInput && node->op() != OpKind::kOutput) {
-    graph.RemoveNode(node);
+  if (!node->users().empty() || node->op() == OpKind::kInput || node->op() == OpKind::kOutput) {
+    return;
+  }
+  std::vector<Node*> constants;
+  for (Node* operand : node->operands()) {
+    const bool listed =
+        std::find(constants.begin(), constants.end(), operand) != constants.end();
+    if (operand->is_constant() && !listed) {
+      constants.push_back(operand);
+    }
+  }
+  graph.RemoveNode(node);
+  for (Node* constant : constants) {
+    if (constant->users().empty()) {
+      graph.RemoveNode(constant);
+    }
   }
 }
 
