@@ -17,9 +17,6 @@
 
 namespace qb {
 
-// The version and build of this compiler, as they enter provenance.
-absl::string_view CompilerVersion();
-
 struct ParseRequest {
   std::string model_path;
   std::string backend = "onnx";

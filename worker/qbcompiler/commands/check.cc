@@ -1,5 +1,6 @@
 #include <array>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "core/base/thread_pool.h"
@@ -23,8 +24,11 @@ absl::Status Run(CommandContext& context) {
   Json targets = Json::Array();
   for (const TargetSpec& target : AllTargets()) {
     targets.Append(Json(target.name));
+    const auto append_name = [](std::string* out, CoreMode mode) {
+      absl::StrAppend(out, CoreModeName(mode));
+    };
     absl::StrAppendFormat(&text, "target           %s: %s\n", target.name,
-                          absl::StrJoin(target.schemes, ", "));
+                          absl::StrJoin(target.modes, ", ", append_name));
   }
   answer.Set("targets", std::move(targets));
   Json backends = Json::Array();

@@ -1,0 +1,49 @@
+#include "core/compiler/phases.h"
+
+#include <sys/resource.h>
+
+#include "absl/time/clock.h"
+#include "core/base/status_macros.h"
+
+namespace qb {
+
+absl::Status Phases::Begin(absl::string_view stage) {
+  QB_RETURN_IF_ERROR(cancel_.Check());
+  OnStage(stage);
+  return absl::OkStatus();
+}
+
+void Phases::OnStage(absl::string_view stage) {
+  {
+    absl::MutexLock lock(&mutex_);
+    EndStage();
+    seconds_.emplace_back(std::string(stage), 0.0);
+  }
+  sink_.OnStage(stage);
+}
+
+void Phases::EndStage() {
+  const absl::Time now = absl::Now();
+  if (!seconds_.empty()) {
+    seconds_.back().second += absl::ToDoubleSeconds(now - begun_);
+  }
+  begun_ = now;
+}
+
+Json Phases::Seconds() {
+  absl::MutexLock lock(&mutex_);
+  EndStage();
+  Json json = Json::Object();
+  for (const auto& [stage, seconds] : seconds_) {
+    json.Set(stage, json[stage].as_double() + seconds);
+  }
+  return json;
+}
+
+int64_t PeakMemoryBytes() {
+  struct rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<int64_t>(usage.ru_maxrss) * 1024;
+}
+
+}  // namespace qb

@@ -1,0 +1,106 @@
+#include "core/compiler/reports.h"
+
+#include <utility>
+
+#include "core/compiler/version.h"
+#include "core/ops/op_def.h"
+
+namespace qb {
+namespace {
+
+// What an application must know to feed one input or read one output.
+Json Border(const integer::TensorInfo& tensor) {
+  Json json = Json::Object();
+  json.Set("name", tensor.name).Set("dtype", DTypeName(tensor.dtype));
+  Json shape = Json::Array();
+  for (const int64_t dim : tensor.shape) {
+    shape.Append(Json(dim));
+  }
+  json.Set("shape", std::move(shape)).Set("layout", "source");
+  if (tensor.dtype == DType::kInt8) {
+    json.Set("scale", static_cast<double>(tensor.scale));
+    json.Set("zero_point", static_cast<int64_t>(tensor.zero_point));
+  }
+  return json;
+}
+
+Json Borders(const std::vector<integer::TensorInfo>& tensors) {
+  Json list = Json::Array();
+  for (const integer::TensorInfo& tensor : tensors) {
+    list.Append(Border(tensor));
+  }
+  return list;
+}
+
+Json PlanSummary(const npu::NpuProgram& program) {
+  return Json::Object()
+      .Set("arena_bytes", program.memory.peak_bytes)
+      .Set("arena_lower_bound_bytes", program.memory.lower_bound_bytes)
+      .Set("estimated_cycles", program.estimate.cycles)
+      .Set("macs", program.estimate.macs)
+      .Set("dma_bytes", program.estimate.dma_bytes);
+}
+
+}  // namespace
+
+Json SupportSummary(const SupportReport& support) {
+  Json list = Json::Array();
+  for (const NodeSupport& row : support.nodes) {
+    Json reasons = Json::Array();
+    for (const std::string& reason : row.reasons) {
+      reasons.Append(Json(reason));
+    }
+    list.Append(Json::Object()
+                    .Set("name", row.node->name())
+                    .Set("op", OpDefOf(row.node->op()).name)
+                    .Set("device", row.npu() ? "npu" : "cpu")
+                    .Set("reasons", std::move(reasons)));
+  }
+  return list;
+}
+
+Json MxqManifest(const MbltFile& mblt, const npu::NpuProgram& program, const TargetSpec& target,
+                 const std::string& mode) {
+  Json manifest = Json::Object();
+  manifest.Set("compiler", Json::Object()
+                               .Set("name", "qbcompiler")
+                               .Set("version", CompilerVersion())
+                               .Set("commit", CompilerCommit()));
+  manifest.Set("machine",
+               "abstract machine of this compiler (docs/abstract-machine.md); runs on its simulator, "
+               "not on vendor silicon");
+  manifest.Set("target", target.name).Set("target_data", target.data);
+  manifest.Set("core_modes", Json::Array().Append(Json(mode)));
+  manifest.Set("inputs", Borders(program.inputs)).Set("outputs", Borders(program.outputs));
+  manifest.Set("plan", PlanSummary(program));
+  manifest.Set("mblt", mblt.manifest);
+  return manifest;
+}
+
+Json MxqReport(const QuantizedModel& model, const SupportReport& support, const Json& accuracy) {
+  Json layers = Json::Array();
+  for (const LayerReport& layer : model.layers) {
+    Json row = Json::Object();
+    row.Set("name", layer.name).Set("op", layer.op).Set("device", "npu");
+    row.Set("activation_bits", layer.activation_bits);
+    if (layer.weight_bits > 0) {
+      row.Set("weight_bits", layer.weight_bits);
+      row.Set("smallest_weight_scale", static_cast<double>(layer.smallest_weight_scale));
+      row.Set("largest_weight_scale", static_cast<double>(layer.largest_weight_scale));
+      row.Set("largest_bias_shift", layer.largest_bias_shift);
+    }
+    row.Set("scale", static_cast<double>(layer.scale));
+    row.Set("zero_point", static_cast<int64_t>(layer.zero_point));
+    row.Set("threshold", layer.threshold).Set("largest_seen", layer.largest_seen);
+    row.Set("saturation_share", layer.saturation_share);
+    layers.Append(std::move(row));
+  }
+  return Json::Object()
+      .Set("calibration_samples", model.calibration_samples)
+      .Set("bias_correction_samples", model.bias_correction_samples)
+      .Set("check", accuracy)
+      .Set("layers", std::move(layers))
+      .Set("support", SupportSummary(support));
+}
+
+}  // namespace qb

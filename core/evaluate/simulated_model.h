@@ -1,0 +1,38 @@
+// The simulator as a model under test.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/evaluate/evaluation.h"
+#include "core/package/mxq.h"
+
+namespace qb {
+
+// Runs one core mode of an executable; `file` outlives the object. Thread-safe for distinct workers.
+class SimulatedModel final : public ModelUnderTest {
+ public:
+  // An empty `core_mode` takes the only one there is. Errors: ARGUMENT_ERROR listing the modes when
+  // the choice is open or the executable lacks the mode; MODEL_PARSE_ERROR for a damaged program.
+  static absl::StatusOr<std::unique_ptr<SimulatedModel>> Create(const MxqFile& file,
+                                                                const std::string& core_mode,
+                                                                int threads);
+  // The same from a program and weights that are not in a file yet; both outlive the object.
+  static absl::StatusOr<std::unique_ptr<SimulatedModel>> CreateFromProgram(
+      absl::string_view program, absl::string_view weights, int threads);
+  ~SimulatedModel() override;
+
+  absl::StatusOr<std::vector<Tensor>> Run(absl::Span<const Tensor> inputs,
+                                          int worker) const override;
+  // Inputs and outputs as the program declares them.
+  const std::vector<InputSpec>& inputs() const;
+  const std::vector<InputSpec>& outputs() const;
+
+ private:
+  struct State;
+  explicit SimulatedModel(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace qb
