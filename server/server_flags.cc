@@ -13,7 +13,7 @@ namespace qb::server {
 namespace {
 
 constexpr int kMaxLocalWorkers = 256;
-constexpr int kDayMs = 24 * 3600 * 1000;
+constexpr absl::Duration kDay = absl::Hours(24);
 
 constexpr auto kFlags = std::to_array<FlagDef>({
     {"data-dir", 0, FlagKind::kValue, "DIR",
@@ -30,14 +30,16 @@ constexpr auto kFlags = std::to_array<FlagDef>({
     {"targets", 0, FlagKind::kValue, "LIST",
      "Target devices that jobs may ask for, comma separated. Default: aries-rb, regulus-ra, "
      "regulus-rb, regulus-rb-usb."},
-    {"lease-ttl-ms", 0, FlagKind::kValue, "MS",
-     "An agent that is silent for this long has lost its jobs. Default 30000."},
-    {"cancel-grace-ms", 0, FlagKind::kValue, "MS",
-     "A cancelled job whose agent has not ended it after this long is given up. Default 60000."},
+    {"lease-ttl", 0, FlagKind::kValue, "DURATION",
+     "An agent that is silent for this long has lost its jobs. 100ms to 24h, default 30s."},
+    {"cancel-grace", 0, FlagKind::kValue, "DURATION",
+     "A cancelled job whose agent has not ended it after this long is given up. 100ms to 24h, default "
+     "60s."},
     {"max-losses", 0, FlagKind::kValue, "N",
      "Lost attempts that a job survives. Default 5."},
-    {"retry-base-ms", 0, FlagKind::kValue, "MS",
-     "The first retry waits up to this long, later ones up to twice as long each. Default 1000."},
+    {"retry-base", 0, FlagKind::kValue, "DURATION",
+     "The first retry waits a random time up to this, each later one up to twice as long, never more "
+     "than 60s. 1ms to 60s, default 1s."},
     {"max-queued-jobs", 0, FlagKind::kValue, "N",
      "Jobs that may wait; more are refused. Default 10000."},
     {"help", 'h', FlagKind::kSwitch, "", "Print this and exit."},
@@ -48,16 +50,30 @@ std::string Absolute(const std::string& path) {
   return std::filesystem::absolute(path).lexically_normal().string();
 }
 
+// Leaves `ms` as it is when the flag was not given.
+absl::Status ReadMs(const ParsedFlags& flags, absl::string_view name, absl::Duration low,
+                    absl::Duration high, int64_t& ms) {
+  QB_ASSIGN_OR_RETURN(const absl::Duration value,
+                      flags.GetDuration(name, absl::Milliseconds(ms)));
+  if (value < low || value > high) {
+    return absl::InvalidArgumentError(absl::StrCat("--", name, ": ", absl::FormatDuration(value),
+                                                   ": expected ", absl::FormatDuration(low), " to ",
+                                                   absl::FormatDuration(high)));
+  }
+  ms = absl::ToInt64Milliseconds(value);
+  return absl::OkStatus();
+}
+
 absl::Status ReadNumbers(const ParsedFlags& flags, ServerFlags& out) {
   ServerOptions& server = out.server;
   QB_ASSIGN_OR_RETURN(out.local_workers, flags.GetInt("local-workers", 0, 0, kMaxLocalWorkers));
-  QB_ASSIGN_OR_RETURN(server.dispatch.lease_ttl_ms,
-                      flags.GetInt("lease-ttl-ms", 30'000, 100, kDayMs));
-  QB_ASSIGN_OR_RETURN(server.dispatch.cancel_grace_ms,
-                      flags.GetInt("cancel-grace-ms", 60'000, 100, kDayMs));
+  QB_RETURN_IF_ERROR(
+      ReadMs(flags, "lease-ttl", absl::Milliseconds(100), kDay, server.dispatch.lease_ttl_ms));
+  QB_RETURN_IF_ERROR(
+      ReadMs(flags, "cancel-grace", absl::Milliseconds(100), kDay, server.dispatch.cancel_grace_ms));
+  QB_RETURN_IF_ERROR(ReadMs(flags, "retry-base", absl::Milliseconds(1), absl::Seconds(60),
+                            server.store.retry.base_wait_ms));
   QB_ASSIGN_OR_RETURN(server.store.retry.max_losses, flags.GetInt("max-losses", 5, 0, 1000));
-  QB_ASSIGN_OR_RETURN(server.store.retry.base_wait_ms,
-                      flags.GetInt("retry-base-ms", 1000, 0, 60'000));
   QB_ASSIGN_OR_RETURN(server.store.max_waiting_jobs,
                       flags.GetInt("max-queued-jobs", 10'000, 1, 10'000'000));
   return absl::OkStatus();
