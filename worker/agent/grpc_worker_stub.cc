@@ -1,5 +1,6 @@
 #include "worker/agent/grpc_worker_stub.h"
 
+#include <grpc/grpc.h>
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
@@ -23,11 +24,25 @@ constexpr seconds kCallDeadline(10);
 // only the last resort.
 constexpr seconds kStreamDeadline(3600);
 
+// A connection that broke in the middle of a call shows as one of these instead of UNAVAILABLE.
+bool IsBrokenConnection(const grpc::Status& status) {
+  const std::string& message = status.error_message();
+  return (status.error_code() == grpc::StatusCode::UNKNOWN ||
+          status.error_code() == grpc::StatusCode::INTERNAL) &&
+         (absl::StrContains(message, "Stream removed") ||
+          absl::StrContains(message, "RST_STREAM") || absl::StrContains(message, "Socket closed") ||
+          absl::StrContains(message, "GOAWAY"));
+}
+
 absl::Status ToAbsl(const grpc::Status& status) {
+  if (status.ok()) {
+    return absl::OkStatus();
+  }
+  if (IsBrokenConnection(status)) {
+    return absl::UnavailableError(status.error_message());
+  }
   // The codes of gRPC and Abseil are the same numbers.
-  return status.ok() ? absl::OkStatus()
-                     : absl::Status(static_cast<absl::StatusCode>(status.error_code()),
-                                    status.error_message());
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
 }
 
 void SetDeadline(grpc::ClientContext& context, milliseconds timeout) {
@@ -37,6 +52,16 @@ void SetDeadline(grpc::ClientContext& context, milliseconds timeout) {
 bool IsLocal(absl::string_view server) {
   return absl::StartsWith(server, "unix:") || absl::StartsWith(server, "127.0.0.1:") ||
          absl::StartsWith(server, "[::1]:") || absl::StartsWith(server, "localhost:");
+}
+
+// gRPC ends itself when its last object goes, and then waits up to 10 s for a poller. One reference
+// that is never given back leaves that to the end of the process.
+void KeepGrpcInitialized() {
+  static const bool kept = [] {
+    grpc_init();
+    return true;
+  }();
+  static_cast<void>(kept);
 }
 
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& server) {
@@ -170,6 +195,7 @@ absl::StatusOr<std::unique_ptr<WorkerStub>> MakeGrpcWorkerStub(const std::string
         "': accepted are unix:/path and 127.0.0.1:port, [::1]:port or localhost:port; other hosts "
         "need TLS, which does not exist yet"));
   }
+  KeepGrpcInitialized();
   return std::make_unique<GrpcWorkerStub>(MakeChannel(server));
 }
 
