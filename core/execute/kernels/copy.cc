@@ -37,7 +37,7 @@ struct CopiedPart {
   int64_t row_bytes;
 };
 
-// The position of each index counted from the front. Errors: InvalidArgument when out of range.
+// Errors: InvalidArgument for an index outside [-dimension, dimension).
 template <typename Index>
 absl::Status CheckIndices(const Index* indices, int64_t count, int64_t dimension) {
   for (int64_t i = 0; i < count; ++i) {
@@ -50,26 +50,36 @@ absl::Status CheckIndices(const Index* indices, int64_t count, int64_t dimension
   return absl::OkStatus();
 }
 
+// `inner` elements for each index; T stands for any type of its size.
+template <typename T, typename Index>
+void GatherRows(const AxisView& data, const Index* indices, int64_t count, const T* from, T* to) {
+  for (int64_t o = 0; o < data.outer; ++o, from += data.axis * data.inner) {
+    for (int64_t i = 0; i < count; ++i, to += data.inner) {
+      const int64_t index = static_cast<int64_t>(indices[i]);
+      const T* row = from + (index < 0 ? index + data.axis : index) * data.inner;
+      if (data.inner == 1) {
+        *to = *row;
+      } else {
+        std::memcpy(to, row, static_cast<size_t>(data.inner) * sizeof(T));
+      }
+    }
+  }
+}
+
 template <typename Index>
 KernelOr MakeGatherBy(const KernelRequest& request) {
   const AxisView data = ViewAlong(request.operand_shape(0), request.node->attrs<GatherAttrs>().axis);
   const int64_t count = request.operand_shape(1).elements();
-  const int64_t row_bytes = data.inner * SizeBytes(request.node->type().dtype);
-  return MakeBodyKernel([data, count, row_bytes](const KernelArgs& args) -> absl::Status {
-    const Index* indices = args.operand<Index>(1);
-    if (absl::Status status = CheckIndices(indices, count, data.axis); !status.ok()) {
-      return status;
-    }
-    const char* from = args.operand<char>(0);
-    char* to = args.output<char>();
-    for (int64_t o = 0; o < data.outer; ++o) {
-      for (int64_t i = 0; i < count; ++i, to += row_bytes) {
-        const int64_t index = static_cast<int64_t>(indices[i]);
-        const int64_t row = o * data.axis + (index < 0 ? index + data.axis : index);
-        std::memcpy(to, from + row * row_bytes, static_cast<size_t>(row_bytes));
+  return DispatchSize(request.node->type().dtype, [&](auto tag) -> KernelOr {
+    using T = typename decltype(tag)::type;
+    return MakeBodyKernel([data, count](const KernelArgs& args) -> absl::Status {
+      const Index* indices = args.operand<Index>(1);
+      if (absl::Status status = CheckIndices(indices, count, data.axis); !status.ok()) {
+        return status;
       }
-    }
-    return absl::OkStatus();
+      GatherRows(data, indices, count, args.operand<T>(0), args.output<T>());
+      return absl::OkStatus();
+    });
   });
 }
 

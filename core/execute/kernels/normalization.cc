@@ -1,12 +1,14 @@
 // Batch normalization and softmax.
 #include "core/ops/normalization.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "core/execute/kernels/all_kernels.h"
 #include "core/execute/kernels/axis_view.h"
 #include "core/execute/kernels/exponential.h"
+#include "core/execute/kernels/row_reduction.h"
 
 namespace qb::execute {
 namespace {
@@ -31,23 +33,50 @@ void ScaleChannels(const AxisView& view, const float* scale, const float* shift,
   }
 }
 
-// Softmax along the axis, one column of `inner` at a time; `line` holds `axis` floats.
-void SoftmaxLine(const float* x, float* y, int64_t axis, int64_t stride, float beta, float* line) {
-  float largest = -std::numeric_limits<float>::infinity();
-  for (int64_t k = 0; k < axis; ++k) {
-    line[k] = beta * x[k * stride];
-    largest = line[k] > largest ? line[k] : largest;
+// Softmax of a contiguous row; x may be y.
+void SoftmaxRow(const float* x, float* y, int64_t count, float beta) {
+  for (int64_t k = 0; k < count; ++k) {
+    y[k] = beta * x[k];
   }
-  for (int64_t k = 0; k < axis; ++k) {
-    line[k] = Exponential(line[k] - largest);
+  const float largest = CombineRow(y, count, Largest<float>());
+  for (int64_t k = 0; k < count; ++k) {
+    y[k] = Exponential(y[k] - largest);
   }
-  double sum = 0.0;
-  for (int64_t k = 0; k < axis; ++k) {
-    sum += static_cast<double>(line[k]);
+  const float factor = 1.0f / CombineRow(y, count, Sum<float>());
+  for (int64_t k = 0; k < count; ++k) {
+    y[k] *= factor;
   }
-  const float factor = static_cast<float>(1.0 / sum);
-  for (int64_t k = 0; k < axis; ++k) {
-    y[k * stride] = line[k] * factor;
+}
+
+// Softmax along an outer axis for up to kColumns neighbouring columns at a time: the loops run along
+// the columns, so they vectorize. x may be y.
+constexpr int64_t kColumns = 64;
+
+void SoftmaxColumns(const float* x, float* y, const AxisView& view, int64_t columns, float beta) {
+  float largest[kColumns];
+  float sum[kColumns];
+  std::fill_n(largest, columns, -std::numeric_limits<float>::infinity());
+  std::fill_n(sum, columns, 0.0f);
+  for (int64_t k = 0; k < view.axis; ++k) {
+    for (int64_t i = 0; i < columns; ++i) {
+      const float scaled = beta * x[k * view.inner + i];
+      largest[i] = scaled > largest[i] ? scaled : largest[i];
+    }
+  }
+  for (int64_t k = 0; k < view.axis; ++k) {
+    for (int64_t i = 0; i < columns; ++i) {
+      const float power = Exponential(beta * x[k * view.inner + i] - largest[i]);
+      y[k * view.inner + i] = power;
+      sum[i] += power;
+    }
+  }
+  for (int64_t i = 0; i < columns; ++i) {
+    sum[i] = 1.0f / sum[i];
+  }
+  for (int64_t k = 0; k < view.axis; ++k) {
+    for (int64_t i = 0; i < columns; ++i) {
+      y[k * view.inner + i] *= sum[i];
+    }
   }
 }
 
@@ -99,16 +128,20 @@ KernelOr MakeSoftmax(const KernelRequest& request) {
   const float beta = attrs.beta;
   return MakeBodyKernel(
       [view, beta](const KernelArgs& args) {
-        float* line = static_cast<float*>(args.scratch);
-        for (int64_t o = 0; o < view.outer; ++o) {
-          for (int64_t i = 0; i < view.inner; ++i) {
-            const int64_t at = o * view.axis * view.inner + i;
-            SoftmaxLine(args.operand<float>(0) + at, args.output<float>() + at, view.axis,
-                        view.inner, beta, line);
+        const float* x = args.operand<float>(0);
+        float* y = args.output<float>();
+        const int64_t block = view.axis * view.inner;
+        for (int64_t o = 0; o < view.outer; ++o, x += block, y += block) {
+          if (view.inner == 1) {
+            SoftmaxRow(x, y, view.axis, beta);
+            continue;
+          }
+          for (int64_t i = 0; i < view.inner; i += kColumns) {
+            SoftmaxColumns(x + i, y + i, view, std::min(kColumns, view.inner - i), beta);
           }
         }
       },
-      {.scratch_bytes = view.axis * static_cast<int64_t>(sizeof(float)), .in_place = true});
+      {.in_place = true});
 }
 
 }  // namespace qb::execute

@@ -7,6 +7,7 @@
 #include "core/execute/kernels/all_kernels.h"
 #include "core/execute/kernels/clamp.h"
 #include "core/execute/kernels/dtype_dispatch.h"
+#include "core/execute/kernels/exponential.h"
 #include "core/execute/kernels/onednn_pointwise.h"
 
 namespace qb::execute {
@@ -92,7 +93,11 @@ KernelOr MakeTranscendental(const KernelRequest& request) {
     case OpKind::kLog:
       return MakeLoop<T>(request, [](T x) { return std::log(x); });
     case OpKind::kErf:
-      return MakeLoop<T>(request, [](T x) { return std::erf(x); });
+      if constexpr (std::is_same_v<T, float>) {
+        return MakeLoop<T>(request, [](float x) { return ErrorFunction(x); });
+      } else {
+        return MakeLoop<T>(request, [](T x) { return std::erf(x); });
+      }
     case OpKind::kSoftplus:
       // log(1 + e^x) without overflow for large x.
       return MakeLoop<T>(request, [](T x) {
