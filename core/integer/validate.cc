@@ -15,36 +15,6 @@ constexpr int64_t kMostRank = 8;
 constexpr int64_t kMostElements = int64_t{1} << 31;
 constexpr int64_t kMostDimension = int64_t{1} << 24;
 
-absl::Status CheckTensor(const TensorInfo& tensor, size_t index) {
-  const std::string where = absl::StrCat("tensor ", index, " '", tensor.name, "': ");
-  if (tensor.dtype != DType::kInt8 && tensor.dtype != DType::kFloat32) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(where, "type ", DTypeName(tensor.dtype), "; accepted: int8, float32"));
-  }
-  if (tensor.shape.rank() > kMostRank) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(where, "rank ", tensor.shape.rank(), "; accepted: at most ", kMostRank));
-  }
-  int64_t elements = 1;
-  for (const int64_t dim : tensor.shape) {
-    if (dim < 1 || dim > kMostDimension || elements > kMostElements / dim) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          where, "shape ", tensor.shape.rank() == 0 ? "" : "with dimension ", dim,
-          "; accepted: dimensions from 1 to 2^24, at most 2^31 elements"));
-    }
-    elements *= dim;
-  }
-  if (!std::isfinite(tensor.scale) || !(tensor.scale > 0)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(where, "scale ", tensor.scale, "; accepted: finite and above 0"));
-  }
-  if (tensor.zero_point < -128 || tensor.zero_point > 127) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(where, "zero point ", tensor.zero_point, "; accepted: -128 to 127"));
-  }
-  return absl::OkStatus();
-}
-
 bool IsIndex(int index, const Network& network) {
   return index >= 0 && static_cast<size_t>(index) < network.tensors.size();
 }
@@ -90,6 +60,35 @@ absl::Status CheckBorder(const Network& network, std::vector<bool>& written) {
 
 }  // namespace
 
+absl::Status ValidateTensor(const TensorInfo& tensor) {
+  const std::string where = absl::StrCat("tensor '", tensor.name, "': ");
+  if (tensor.dtype != DType::kInt8 && tensor.dtype != DType::kFloat32) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(where, "type ", DTypeName(tensor.dtype), "; accepted: int8, float32"));
+  }
+  if (tensor.shape.rank() > kMostRank) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(where, "rank ", tensor.shape.rank(), "; accepted: at most ", kMostRank));
+  }
+  int64_t elements = 1;
+  for (const int64_t dim : tensor.shape) {
+    if (dim < 1 || dim > kMostDimension || elements > kMostElements / dim) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          where, "shape with dimension ", dim, "; accepted: dimensions from 1 to 2^24, at most 2^31 elements"));
+    }
+    elements *= dim;
+  }
+  if (!std::isfinite(tensor.scale) || !(tensor.scale > 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(where, "scale ", tensor.scale, "; accepted: finite and above 0"));
+  }
+  if (tensor.zero_point < -128 || tensor.zero_point > 127) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(where, "zero point ", tensor.zero_point, "; accepted: -128 to 127"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ValidateLayer(const Layer& layer, const Network& network) {
   const absl::Status status = internal::CheckLayer(layer, network);
   if (status.ok()) {
@@ -101,8 +100,8 @@ absl::Status ValidateLayer(const Layer& layer, const Network& network) {
 }
 
 absl::Status ValidateNetwork(const Network& network) {
-  for (size_t i = 0; i < network.tensors.size(); ++i) {
-    QB_RETURN_IF_ERROR(CheckTensor(network.tensors[i], i));
+  for (const TensorInfo& tensor : network.tensors) {
+    QB_RETURN_IF_ERROR(ValidateTensor(tensor));
   }
   std::vector<bool> written(network.tensors.size(), false);
   QB_RETURN_IF_ERROR(CheckConstants(network, written));

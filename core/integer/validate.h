@@ -10,6 +10,9 @@ namespace qb::integer {
 // read from hostile bytes. Errors: InvalidArgument naming the layer, what was found, what is accepted.
 absl::Status ValidateLayer(const Layer& layer, const Network& network);
 
+// Type, shape (dimensions from 1, at most 2^31 elements), scale and zero point.
+absl::Status ValidateTensor(const TensorInfo& tensor);
+
 // All tensors and layers, and that each tensor is written before it is read and written once.
 absl::Status ValidateNetwork(const Network& network);
 

@@ -15,6 +15,7 @@ namespace qb::integer::internal {
 namespace {
 
 constexpr int64_t kMostGeometry = 1 << 16;  // kernel, stride, dilation, padding
+constexpr int64_t kMostPaddedElements = int64_t{1} << 31;
 constexpr int64_t kMostMultiplier = int64_t{1} << 45;
 
 template <typename... Args>
@@ -123,6 +124,11 @@ absl::Status CheckExtent(const char* axis, int64_t padded, int64_t start_limit, 
 }
 
 absl::Status CheckWindow(const Window& w, bool ceil) {
+  // Each factor is below 2^25 and the unpadded product below 2^31: no overflow.
+  if (w.padded_h() * w.padded_w() * w.in_c > kMostPaddedElements) {
+    return Bad("the padded input of ", w.padded_h(), "x", w.padded_w(), "x", w.in_c,
+               " is too large; accepted: up to 2^31 elements");
+  }
   QB_RETURN_IF_ERROR(CheckExtent("height", w.padded_h(), w.in_h + w.pad_top, w.extent_h(),
                                  w.stride_h, ceil, w.out_h));
   return CheckExtent("width", w.padded_w(), w.in_w + w.pad_left, w.extent_w(), w.stride_w, ceil,
