@@ -26,13 +26,15 @@ class CpuContext final : public FloatExecutor::Context {
     arena_.reset(std::aligned_alloc(kSlack, bytes));
     QB_CHECK_MSG(arena_ != nullptr, "out of memory for an arena of ", bytes, " bytes");
     for (const Place& place : plan.places) {
-      addresses_.push_back(place.kind == Place::Kind::kArena ? At(place.offset) : place.constant);
+      // Constants are only read.
+      addresses_.push_back(place.kind == Place::Kind::kArena ? At(place.offset)
+                                                             : const_cast<void*>(place.constant));
     }
   }
 
   void* At(int64_t offset) { return static_cast<char*>(arena_.get()) + offset; }
-  // By index of value; those of inputs are set by each run.
-  std::vector<const void*>& addresses() { return addresses_; }
+  // By index of value; those of inputs and outputs are set by each run.
+  std::vector<void*>& addresses() { return addresses_; }
   dnnl::stream& stream() { return stream_; }
 
  private:
@@ -40,7 +42,7 @@ class CpuContext final : public FloatExecutor::Context {
 
   dnnl::stream stream_;
   std::unique_ptr<void, FreeMemory> arena_;
-  std::vector<const void*> addresses_;
+  std::vector<void*> addresses_;
 };
 
 class CpuExecutor final : public FloatExecutor {
@@ -61,25 +63,34 @@ class CpuExecutor final : public FloatExecutor {
     QB_RETURN_IF_ERROR(CheckInputs(inputs));
     const SingleThreadScope one_thread;
     CpuContext& own = static_cast<CpuContext&>(context);
-    std::vector<const void*>& addresses = own.addresses();
-    for (size_t i = 0; i < plan_.places.size(); ++i) {
-      if (plan_.places[i].kind == Place::Kind::kInput) {
-        addresses[i] = inputs[plan_.places[i].input].raw();
-      }
+    std::vector<Tensor> results;
+    for (const Node* output : graph_.outputs()) {
+      results.push_back(Tensor::Allocate(output->type()));
     }
+    BindRun(inputs, results, own.addresses());
     for (const PlannedStep& step : plan_.steps) {
       QB_RETURN_IF_ERROR(RunStep(step, own, options));
     }
-    outputs->clear();
-    for (size_t i = 0; i < plan_.outputs.size(); ++i) {
-      Tensor output = Tensor::Allocate(graph_.outputs()[i]->type());
-      if (output.size_bytes() > 0) {
-        std::memcpy(output.mutable_raw(), addresses[plan_.outputs[i]],
-                    static_cast<size_t>(output.size_bytes()));
+    for (size_t i = 0; i < results.size(); ++i) {
+      const void* value = own.addresses()[plan_.outputs[i]];
+      if (value != results[i].raw() && results[i].size_bytes() > 0) {
+        std::memcpy(results[i].mutable_raw(), value, static_cast<size_t>(results[i].size_bytes()));
       }
-      outputs->push_back(std::move(output));
     }
+    *outputs = std::move(results);
     return absl::OkStatus();
+  }
+
+  void BindRun(absl::Span<const Tensor> inputs, std::vector<Tensor>& results,
+               std::vector<void*>& addresses) const {
+    for (size_t i = 0; i < plan_.places.size(); ++i) {
+      const Place& place = plan_.places[i];
+      if (place.kind == Place::Kind::kInput) {
+        addresses[i] = const_cast<void*>(inputs[place.index].raw());  // only read
+      } else if (place.kind == Place::Kind::kOutput) {
+        addresses[i] = results[place.index].mutable_raw();
+      }
+    }
   }
 
   absl::Status CheckInputs(absl::Span<const Tensor> inputs) const {
@@ -100,7 +111,7 @@ class CpuExecutor final : public FloatExecutor {
 
   absl::Status RunStep(const PlannedStep& step, CpuContext& context,
                        const RunOptions& options) const {
-    const std::vector<const void*>& addresses = context.addresses();
+    const std::vector<void*>& addresses = context.addresses();
     if (step.kernel != nullptr) {
       absl::InlinedVector<const void*, 8> operands;
       for (size_t operand : step.operands) {
@@ -108,7 +119,7 @@ class CpuExecutor final : public FloatExecutor {
       }
       KernelArgs args;
       args.operands = operands;
-      args.result = context.At(plan_.places[step.value].offset);
+      args.result = addresses[step.value];
       args.scratch = context.At(step.scratch_offset);
       args.stream = &context.stream();
       if (absl::Status status = step.kernel->Run(args); !status.ok()) {

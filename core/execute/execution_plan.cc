@@ -149,12 +149,24 @@ class Planner {
         scratch_of[step.value] = AddBlock({step.kernel->scratch_bytes(), now, now});
       }
     }
+    MoveOutputsOutOfTheArena(block_of);
     plan_.arena_bytes = PlanArena(absl::MakeSpan(blocks_));
     plan_.largest_live_bytes = LargestLiveBytes(blocks_);
     for (PlannedStep& step : plan_.steps) {
       plan_.places[step.value] = PlaceOf(step.value, block_of);
       if (scratch_of[step.value] != kNoBlock) {
         step.scratch_offset = blocks_[static_cast<size_t>(scratch_of[step.value])].offset;
+      }
+    }
+  }
+
+  // An output's tensor outlives the run, so its value is computed there in the first place. (Further
+  // outputs of the same value are copies.)
+  void MoveOutputsOutOfTheArena(const std::vector<int64_t>& block_of) {
+    for (size_t i = 0; i < graph_.outputs().size(); ++i) {
+      const int64_t block = block_of[RootOf(IndexOf(graph_.outputs()[i]))];
+      if (block != kNoBlock && output_of_block_.emplace(block, i).second) {
+        blocks_[static_cast<size_t>(block)].bytes = 0;
       }
     }
   }
@@ -172,7 +184,7 @@ class Planner {
       case NodeRole::kInput: {
         place.kind = Place::Kind::kInput;
         const auto inputs = graph_.inputs();
-        place.input = static_cast<size_t>(std::find(inputs.begin(), inputs.end(), node) - inputs.begin());
+        place.index = static_cast<size_t>(std::find(inputs.begin(), inputs.end(), node) - inputs.begin());
         break;
       }
       case NodeRole::kConstant:
@@ -180,7 +192,12 @@ class Planner {
         place.constant = node->constant().raw();
         break;
       default:
-        place.offset = blocks_[static_cast<size_t>(block_of[root])].offset;
+        if (auto output = output_of_block_.find(block_of[root]); output != output_of_block_.end()) {
+          place.kind = Place::Kind::kOutput;
+          place.index = output->second;
+        } else {
+          place.offset = blocks_[static_cast<size_t>(block_of[root])].offset;
+        }
         break;
     }
     return place;
@@ -193,6 +210,7 @@ class Planner {
   absl::flat_hash_map<const Node*, size_t> index_;
   std::vector<int64_t> last_use_;  // by root value: the last step that reads it
   std::vector<ArenaBlock> blocks_;
+  absl::flat_hash_map<int64_t, size_t> output_of_block_;
 };
 
 }  // namespace

@@ -15,10 +15,10 @@ namespace qb::execute {
 
 // Where the bytes of a value are during a run.
 struct Place {
-  enum class Kind { kArena, kInput, kConstant };
+  enum class Kind { kArena, kInput, kOutput, kConstant };
   Kind kind = Kind::kArena;
   int64_t offset = 0;              // kArena: in bytes
-  size_t input = 0;                // kInput: index into the run's inputs
+  size_t index = 0;                // kInput, kOutput: into the run's inputs or outputs
   const void* constant = nullptr;  // kConstant
 };
 

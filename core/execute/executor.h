@@ -58,7 +58,7 @@ class FloatExecutor {
     return DoRun(context, inputs, options, outputs);
   }
 
-  // Bytes of activations and scratch that one context holds.
+  // Bytes of activations and scratch that one context holds (outputs are the caller's).
   virtual int64_t arena_bytes() const = 0;
   // The largest sum of values that are alive at one time: no plan without recomputation is smaller.
   virtual int64_t largest_live_bytes() const = 0;
