@@ -84,6 +84,20 @@ absl::StatusOr<std::string> ReadPiece(int fd, int64_t offset, int64_t bytes) {
   return piece;
 }
 
+// The 256 folders of all first two digits, with one sync for all their names.
+absl::Status MakeBlobFolders(const std::string& parent) {
+  constexpr absl::string_view kHex = "0123456789abcdef";
+  for (char high : kHex) {
+    for (char low : kHex) {
+      const std::string path = absl::StrCat(parent, "/", std::string({high, low}));
+      if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+        return FileError(errno, "make the folder", path);
+      }
+    }
+  }
+  return SyncFolder(parent);
+}
+
 }  // namespace
 
 // ---- BlobFile
@@ -197,12 +211,8 @@ absl::StatusOr<std::unique_ptr<BlobStore>> BlobStore::Create(const std::string& 
                                                              BlobStoreOptions options) {
   auto store = std::unique_ptr<BlobStore>(new BlobStore(folder, index, clock, options));
   QB_RETURN_IF_ERROR(MakeFolders(folder + "/uploads"));
-  constexpr absl::string_view kHex = "0123456789abcdef";
-  for (char high : kHex) {
-    for (char low : kHex) {
-      QB_RETURN_IF_ERROR(MakeFolders(absl::StrCat(folder, "/blobs/", std::string({high, low}))));
-    }
-  }
+  QB_RETURN_IF_ERROR(MakeFolders(folder + "/blobs"));
+  QB_RETURN_IF_ERROR(MakeBlobFolders(folder + "/blobs"));
   QB_RETURN_IF_ERROR(store->RemoveOrphans());
   return store;
 }
