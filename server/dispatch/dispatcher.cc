@@ -473,6 +473,9 @@ void Dispatcher::Tick() {
   bool expiry_is_due = false;
   {
     absl::MutexLock lock(&mutex_);
+    if (closing_) {
+      return;  // agents are turned away now: their silence says nothing
+    }
     CollectExpired();
     const int64_t now_ms = clock_.MonotonicMs();
     for (auto it = workers_.begin(); it != workers_.end();) {
