@@ -30,7 +30,9 @@ constexpr int kExitFailed = 1;
 constexpr int kExitUsage = 2;
 constexpr int kExitStoreFailed = 70;
 constexpr absl::Duration kAgentGrace = absl::Seconds(15);
-constexpr absl::Duration kCallGrace = absl::Seconds(5);
+// Calls take milliseconds, and what is cut off is sent again by its client. Not longer: gRPC waits until
+// every connection is closed, and clients that do nothing at the moment do not close theirs.
+constexpr absl::Duration kCallGrace = absl::Milliseconds(500);
 
 void LogToStderr(LogLevel level, const std::string& message) {
   const std::string line =
