@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+
 #include "core/ir/attributes.h"
 
 namespace qb {
@@ -20,8 +21,8 @@ struct EnumNames<ActivationKind> {
   });
 };
 
-// y = clamp(x, min, max); min and max count for kClip only (either may be infinite). Only clamps are
-// fused: they cost nothing in integer arithmetic. Every other function is a node of its own.
+// y = clamp(x, min, max); min and max count for kClip only (either may be infinite). Only clamps
+// are fused: they cost nothing in integer arithmetic. Every other function is a node of its own.
 struct Activation {
   ActivationKind kind = ActivationKind::kNone;
   float min = 0.0f;

@@ -1,8 +1,9 @@
-// The table of all operators: the one place that joins an OpKind with its name, arity, attributes and
-// inference.
+// The table of all operators: the one place that joins an OpKind with its name, arity, attributes
+// and inference.
 #include <array>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/check.h"
 #include "core/ops/convolution.h"
 #include "core/ops/elementwise.h"

@@ -1,6 +1,7 @@
 #include "core/ops/build.h"
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/check.h"
 #include "core/base/status_macros.h"
 #include "core/ops/signature.h"
@@ -9,8 +10,8 @@ namespace qb {
 namespace {
 
 absl::Status NameNode(const absl::Status& status, OpKind kind, absl::string_view name) {
-  return absl::Status(status.code(), absl::StrCat(OpDefOf(kind).name, " '", name, "': ",
-                                                  status.message()));
+  return absl::Status(status.code(),
+                      absl::StrCat(OpDefOf(kind).name, " '", name, "': ", status.message()));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+
 #include "core/ir/graph.h"
 #include "core/ops/op_def.h"
 
@@ -22,9 +23,8 @@ absl::StatusOr<Node*> AddOp(Graph& graph, OpKind kind, absl::string_view name,
 absl::StatusOr<Node*> AddOp(Graph& graph, OpKind kind, absl::string_view name,
                             absl::Span<Node* const> operands);
 template <typename A>
-  requires std::is_base_of_v<Attributes, A>
-absl::StatusOr<Node*> AddOp(Graph& graph, OpKind kind, absl::string_view name,
-                            absl::Span<Node* const> operands, A attrs) {
+requires std::is_base_of_v<Attributes, A> absl::StatusOr<Node*> AddOp(
+    Graph& graph, OpKind kind, absl::string_view name, absl::Span<Node* const> operands, A attrs) {
   std::unique_ptr<Attributes> owned = std::make_unique<A>(std::move(attrs));
   return AddOp(graph, kind, name, operands, std::move(owned));
 }

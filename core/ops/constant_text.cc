@@ -6,6 +6,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+
 #include "core/base/check.h"
 #include "core/base/digest.h"
 #include "core/base/status_macros.h"
@@ -111,8 +112,8 @@ uint64_t NextRandom(uint64_t& state) {
 
 absl::Status ReadRandom(TextScanner& scanner, Tensor& tensor) {
   if (tensor.dtype() != DType::kFloat32) {
-    return scanner.Error(absl::StrCat("random values of ", DTypeName(tensor.dtype()),
-                                      "; accepted: float32"));
+    return scanner.Error(
+        absl::StrCat("random values of ", DTypeName(tensor.dtype()), "; accepted: float32"));
   }
   QB_RETURN_IF_ERROR(scanner.Expect('('));
   QB_ASSIGN_OR_RETURN(const int64_t seed, scanner.ReadInteger("a seed"));
@@ -148,23 +149,22 @@ std::string ConstantToken(const Tensor& tensor, int64_t most_values) {
 absl::StatusOr<Tensor> ReadConstant(TextScanner& scanner, const TensorType& type) {
   Tensor tensor = Tensor::Allocate(type);
   if (scanner.Peek('[')) {
-    QB_RETURN_IF_ERROR(VisitDType(type.dtype, [&](auto zero) {
-      return ReadList<decltype(zero)>(scanner, tensor);
-    }));
+    QB_RETURN_IF_ERROR(VisitDType(
+        type.dtype, [&](auto zero) { return ReadList<decltype(zero)>(scanner, tensor); }));
     return tensor;
   }
   QB_ASSIGN_OR_RETURN(const std::string form, scanner.ReadIdentifier("'[', splat or random"));
   if (form == "splat") {
-    QB_RETURN_IF_ERROR(VisitDType(type.dtype, [&](auto zero) {
-      return ReadSplat<decltype(zero)>(scanner, tensor);
-    }));
+    QB_RETURN_IF_ERROR(VisitDType(
+        type.dtype, [&](auto zero) { return ReadSplat<decltype(zero)>(scanner, tensor); }));
     return tensor;
   }
   if (form == "random") {
     QB_RETURN_IF_ERROR(ReadRandom(scanner, tensor));
     return tensor;
   }
-  return scanner.Error(absl::StrCat("'", form, "' gives no values; accepted: [...], splat(value), "
+  return scanner.Error(absl::StrCat("'", form,
+                                    "' gives no values; accepted: [...], splat(value), "
                                     "random(seed)"));
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+
 #include "core/ir/tensor.h"
 #include "core/ops/text_tokens.h"
 

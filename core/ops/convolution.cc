@@ -1,6 +1,7 @@
 #include "core/ops/convolution.h"
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 #include "core/ops/window.h"
 
@@ -21,9 +22,9 @@ absl::Status CheckOperands(const InferenceInput& input) {
   }
   for (size_t i = 1; i < input.operands.size(); ++i) {
     if (input.operands[i]->type().dtype != dtype) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("operand ", i, " is ", input.operands[i]->type().ToString(),
-                       "; accepted: the input's ", DTypeName(dtype)));
+      return absl::InvalidArgumentError(absl::StrCat("operand ", i, " is ",
+                                                     input.operands[i]->type().ToString(),
+                                                     "; accepted: the input's ", DTypeName(dtype)));
     }
   }
   return absl::OkStatus();
@@ -42,16 +43,15 @@ absl::Status CheckChannels(const InferenceInput& input, const ConvolutionAttrs& 
   }
   if (weights[axes.channel] != channels / groups || weights[axes.height] != attrs.h_kernel ||
       weights[axes.width] != attrs.w_kernel) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "weights are ", weights.ToString(), "; accepted: ", channels / groups,
-        " channels along axis ", axes.channel, " and a window of ", attrs.h_kernel, "x",
-        attrs.w_kernel));
+    return absl::InvalidArgumentError(
+        absl::StrCat("weights are ", weights.ToString(), "; accepted: ", channels / groups,
+                     " channels along axis ", axes.channel, " and a window of ", attrs.h_kernel,
+                     "x", attrs.w_kernel));
   }
   if (input.operands.size() > ConvolutionAttrs::kBias &&
       input.shape(ConvolutionAttrs::kBias) != Shape({outputs})) {
-    return absl::InvalidArgumentError(absl::StrCat("the bias is ",
-                                                   input.shape(ConvolutionAttrs::kBias).ToString(),
-                                                   "; accepted: ", outputs));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the bias is ", input.shape(ConvolutionAttrs::kBias).ToString(), "; accepted: ", outputs));
   }
   return absl::OkStatus();
 }
@@ -67,8 +67,8 @@ absl::StatusOr<TensorType> InferConvolution(const InferenceInput& input) {
   TensorType type = input.type(ConvolutionAttrs::kInput);
   const WindowAxis rows = {attrs.h_kernel, attrs.h_stride, attrs.h_dilation, attrs.north_padding,
                            attrs.south_padding};
-  const WindowAxis columns = {attrs.w_kernel, attrs.w_stride, attrs.w_dilation,
-                              attrs.west_padding, attrs.east_padding};
+  const WindowAxis columns = {attrs.w_kernel, attrs.w_stride, attrs.w_dilation, attrs.west_padding,
+                              attrs.east_padding};
   QB_ASSIGN_OR_RETURN(type.shape[axes.height],
                       CountWindows("h", type.shape[axes.height], rows, false));
   QB_ASSIGN_OR_RETURN(type.shape[axes.width],

@@ -45,8 +45,8 @@ TEST(Convolution, Shapes) {
 }
 
 void ExpectRefused(absl::string_view expression, absl::string_view message) {
-  EXPECT_THAT(TypeOf(kImage, expression), StatusIs(absl::StatusCode::kInvalidArgument,
-                                                   HasSubstr(std::string(message))))
+  EXPECT_THAT(TypeOf(kImage, expression),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(std::string(message))))
       << expression;
 }
 

@@ -1,6 +1,7 @@
 #include "core/ops/elementwise.h"
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 
 namespace qb {
@@ -15,8 +16,8 @@ absl::StatusOr<TensorType> InferElementwise(const InferenceInput& input) {
   const Activation& activation = input.attributes<ElementwiseAttrs>().activation;
   QB_RETURN_IF_ERROR(CheckActivation(activation));
   if (activation.kind != ActivationKind::kNone && !IsFloat(dtype)) {
-    return absl::InvalidArgumentError(absl::StrCat("an activation on ", DTypeName(dtype),
-                                                   "; accepted: a float type"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("an activation on ", DTypeName(dtype), "; accepted: a float type"));
   }
   QB_ASSIGN_OR_RETURN(Shape shape, BroadcastShapes(input.shape(0), input.shape(1)));
   QB_RETURN_IF_ERROR(CheckedElements(shape.dims()).status());

@@ -6,7 +6,8 @@
 
 namespace qb {
 
-// Operands: a, b of one dtype -> broadcast shape, same dtype. Div of integers truncates towards zero.
+// Operands: a, b of one dtype -> broadcast shape, same dtype. Div of integers truncates towards
+// zero.
 struct ElementwiseAttrs final : AttributesOf<ElementwiseAttrs> {
   Activation activation;
 

@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+
 #include "core/base/status_macros.h"
 #include "core/ops/build.h"
 #include "core/ops/constant_text.h"
@@ -106,8 +107,7 @@ class GraphParser {
   absl::Status ReadOperator(const std::string& name, const OpDef& def) {
     QB_ASSIGN_OR_RETURN(const std::vector<Node*> operands, ReadOperands());
     QB_ASSIGN_OR_RETURN(std::unique_ptr<Attributes> attrs, ReadAttributes(def));
-    if (absl::Status status =
-            AddOp(graph_, def.kind, name, operands, std::move(attrs)).status();
+    if (absl::Status status = AddOp(graph_, def.kind, name, operands, std::move(attrs)).status();
         !status.ok()) {
       return scanner_.Error(status.message());
     }

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+
 #include "core/ops/constant_text.h"
 #include "core/ops/graph_text.h"
 #include "core/ops/op_def.h"

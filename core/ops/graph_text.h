@@ -8,14 +8,15 @@
 //     y = Output(c)
 //   }
 //
-// A name that is no identifier is written in quotes. Types of operators are inferred when parsing and
-// printed as a trailing comment. Attributes that have their default value are left out.
+// A name that is no identifier is written in quotes. Types of operators are inferred when parsing
+// and printed as a trailing comment. Attributes that have their default value are left out.
 #pragma once
 
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+
 #include "core/ir/graph.h"
 
 namespace qb {

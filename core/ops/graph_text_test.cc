@@ -51,16 +51,16 @@ TEST(GraphText, LargeConstantsPrintAsDigest) {
                                         "y = Output(a) }"));
   const std::string text = GraphToText(graph);
   EXPECT_THAT(text, HasSubstr("a = InputConstant int8[65] sha256("));
-  EXPECT_THAT(GraphFromText(text), StatusIs(absl::StatusCode::kInvalidArgument,
-                                            HasSubstr("'sha256' gives no values")));
+  EXPECT_THAT(GraphFromText(text),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("'sha256' gives no values")));
 }
 
 // Every value of every element type survives, also the awkward ones, and so do odd names.
 TEST(GraphText, ValuesAndNamesSurvive) {
   Graph graph("odd \"name\"\n\\ \x01\xff");
   const float inf = std::numeric_limits<float>::infinity();
-  graph.AddConstant("floats", Tensor::OfFloats({6}, {-0.0f, 1e-45f, 3.402823466e38f, inf, -inf,
-                                                     0.1f}));
+  graph.AddConstant("floats",
+                    Tensor::OfFloats({6}, {-0.0f, 1e-45f, 3.402823466e38f, inf, -inf, 0.1f}));
   graph.AddConstant("9", Tensor::OfInt64s({2}, {INT64_MIN, INT64_MAX}));
   graph.AddConstant("u64", Tensor::Of<uint64_t>(DType::kUint64, {1}, {UINT64_MAX}));
   graph.AddConstant("f16", Tensor::Of<uint16_t>(DType::kFloat16, {1}, {0x7e01}));
@@ -74,7 +74,8 @@ TEST(GraphText, ValuesAndNamesSurvive) {
   EXPECT_EQ(again.name(), graph.name());
   for (const Node* node : graph.nodes()) {
     if (node->is_constant()) {
-      EXPECT_TRUE(again.FindNode(node->name())->constant().Equals(node->constant())) << node->name();
+      EXPECT_TRUE(again.FindNode(node->name())->constant().Equals(node->constant()))
+          << node->name();
     }
   }
   EXPECT_EQ(GraphToText(again), text);
@@ -117,7 +118,8 @@ TEST(GraphText, ErrorsSayWhereAndWhat) {
       {"graph g { y = Relu(x) }", "no node 'x' above"},
       {"graph g { x = Input float32[2] y = Output(x) z = Relu(y) }", "no node 'y' above"},
       {"graph g { x = Input float32[2] y = Clip(x) {low=1} }", "Clip: there is no attribute 'low'"},
-      {"graph g { x = Input float32[2] y = Clip(x) {clip_min_value=[1.0, true]} }", "holds numbers"},
+      {"graph g { x = Input float32[2] y = Clip(x) {clip_min_value=[1.0, true]} }",
+       "holds numbers"},
       {"graph g { x = Input float32[2] y = Clip(x) {clip_min_value=1-2} }", "is no value"},
       {"graph g { \"\" = Input float32[2] }", "name is empty"},
       {"graph g { \"a\nb\" = Input float32[2] }", "does not end on its line"},
@@ -157,9 +159,9 @@ TEST(GraphText, DamagedTextNeverCrashes) {
 TEST(AddOp, NamesTheNodeInErrors) {
   Graph graph;
   Node* x = graph.AddInput("x", {DType::kInt32, {2}});
-  EXPECT_THAT(AddOp(graph, OpKind::kExp, "e", {x}),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("Exp 'e': the operand is int32[2]")));
+  EXPECT_THAT(
+      AddOp(graph, OpKind::kExp, "e", {x}),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("Exp 'e': the operand is int32[2]")));
   EXPECT_FALSE(AddOp(graph, OpKind::kInput, "i", {}).ok());
   EXPECT_EQ(graph.node_count(), 1);
   QB_ASSERT_OK_AND_ASSIGN(Node * y, AddOp(graph, OpKind::kOutput, "x", {x}));

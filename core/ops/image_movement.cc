@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+
 #include "core/base/status_macros.h"
 #include "core/ops/movement.h"
 #include "core/ops/window.h"
@@ -23,8 +24,8 @@ absl::Status CheckOneOf(absl::string_view what, absl::string_view value,
       return absl::OkStatus();
     }
   }
-  return absl::InvalidArgumentError(absl::StrCat(what, " is '", value, "'; accepted: ",
-                                                 absl::StrJoin(accepted, ", ")));
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, " is '", value, "'; accepted: ", absl::StrJoin(accepted, ", ")));
 }
 
 absl::Status CheckImage(const InferenceInput& input, int64_t block_size) {
@@ -50,15 +51,15 @@ absl::StatusOr<TensorType> InferResize(const InferenceInput& input) {
   const TensorType& type = input.type(0);
   const size_t rank = static_cast<size_t>(type.shape.rank());
   if (attrs.sizes.size() != rank || attrs.scales.size() != rank) {
-    return absl::InvalidArgumentError(absl::StrCat("sizes and scales have ", attrs.sizes.size(),
-                                                   " and ", attrs.scales.size(),
-                                                   " entries; accepted: one an axis of ",
-                                                   type.ToString()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("sizes and scales have ", attrs.sizes.size(), " and ", attrs.scales.size(),
+                     " entries; accepted: one an axis of ", type.ToString()));
   }
   QB_RETURN_IF_ERROR(CheckedElements(attrs.sizes).status());
   for (size_t i = 0; i < rank; ++i) {
     const float scale = attrs.scales[i];
-    if (!(scale > 0.0f) || std::isinf(scale) || (type.shape.dims()[i] == 0) != (attrs.sizes[i] == 0)) {
+    if (!(scale > 0.0f) || std::isinf(scale) ||
+        (type.shape.dims()[i] == 0) != (attrs.sizes[i] == 0)) {
       return absl::InvalidArgumentError(absl::StrCat("axis ", i, " of ", type.ToString(),
                                                      " is resized to ", attrs.sizes[i], " by ",
                                                      scale, "; accepted: a factor above 0"));
@@ -77,9 +78,8 @@ absl::StatusOr<TensorType> InferDepthToSpace(const InferenceInput& input) {
   const ImageAxes axes = AxesOfImage(attrs.channel_last);
   TensorType type = input.type(0);
   if (type.shape[axes.channel] % (block * block) != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(type.shape[axes.channel],
-                                                   " channels; accepted: a multiple of ",
-                                                   block * block));
+    return absl::InvalidArgumentError(absl::StrCat(
+        type.shape[axes.channel], " channels; accepted: a multiple of ", block * block));
   }
   type.shape[axes.channel] /= block * block;
   type.shape[axes.height] *= block;

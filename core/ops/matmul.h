@@ -6,9 +6,10 @@
 
 namespace qb {
 
-// Operands: a [..., M, K], b [..., K, N], bias [N] (optional) -> [..., M, N]; the leading dimensions
-// broadcast; a 1-D operand follows the rules of numpy.matmul (then without bias). Transposes of ONNX
-// Gemm are nodes of their own, folded when the operand is constant. Source: ONNX MatMul, Gemm.
+// Operands: a [..., M, K], b [..., K, N], bias [N] (optional) -> [..., M, N]; the leading
+// dimensions broadcast; a 1-D operand follows the rules of numpy.matmul (then without bias).
+// Transposes of ONNX Gemm are nodes of their own, folded when the operand is constant. Source: ONNX
+// MatMul, Gemm.
 struct MatMulAttrs final : AttributesOf<MatMulAttrs> {
   static constexpr int64_t kA = 0, kB = 1, kBias = 2;
 

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+
 #include "core/base/status_macros.h"
 
 namespace qb {
@@ -39,8 +40,8 @@ absl::StatusOr<int64_t> CountSliced(int64_t dim, int64_t start, int64_t end, int
 absl::StatusOr<int64_t> PaddedSize(int64_t dim, int64_t begin, int64_t end, PadMode mode) {
   constexpr int64_t kMost = int64_t{1} << 40;
   if (std::min(begin, end) < -kMost || std::max(begin, end) > kMost || dim + begin + end < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("padding (", begin, ", ", end,
-                                                   ") of an axis of ", dim, " elements"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("padding (", begin, ", ", end, ") of an axis of ", dim, " elements"));
   }
   const int64_t widest = std::max(begin, end);
   if ((mode == PadMode::kReflect && widest > 0 && widest >= dim) ||
@@ -124,8 +125,8 @@ absl::StatusOr<TensorType> InferSlice(const InferenceInput& input) {
       return absl::InvalidArgumentError(absl::StrCat("axis ", axis, " is sliced twice"));
     }
     seen[static_cast<size_t>(axis)] = true;
-    QB_ASSIGN_OR_RETURN(type.shape[axis], CountSliced(type.shape[axis], attrs.start[i],
-                                                      attrs.end[i], attrs.step[i]));
+    QB_ASSIGN_OR_RETURN(type.shape[axis],
+                        CountSliced(type.shape[axis], attrs.start[i], attrs.end[i], attrs.step[i]));
   }
   return type;
 }
@@ -142,8 +143,7 @@ absl::StatusOr<TensorType> InferPad(const InferenceInput& input) {
   for (int64_t axis = 0; axis < rank; ++axis) {
     const int64_t begin = attrs.padding_list[static_cast<size_t>(axis)];
     const int64_t end = attrs.padding_list[static_cast<size_t>(axis + rank)];
-    QB_ASSIGN_OR_RETURN(type.shape[axis],
-                        PaddedSize(type.shape[axis], begin, end, attrs.pad_mode));
+    QB_ASSIGN_OR_RETURN(type.shape[axis], PaddedSize(type.shape[axis], begin, end, attrs.pad_mode));
   }
   QB_RETURN_IF_ERROR(CheckedElements(type.shape.dims()).status());
   return type;
@@ -155,8 +155,8 @@ absl::StatusOr<TensorType> InferExpand(const InferenceInput& input) {
   const Shape shape(dims);
   const absl::StatusOr<Shape> broadcast = BroadcastShapes(input.shape(0), shape);
   if (!broadcast.ok() || *broadcast != shape) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        input.type(0).ToString(), " cannot be expanded to ", shape.ToString()));
+    return absl::InvalidArgumentError(
+        absl::StrCat(input.type(0).ToString(), " cannot be expanded to ", shape.ToString()));
   }
   return TensorType{input.type(0).dtype, shape};
 }
@@ -166,8 +166,8 @@ absl::StatusOr<TensorType> InferGather(const InferenceInput& input) {
   QB_RETURN_IF_ERROR(CheckAxis(axis, input.type(0)));
   const DType index_dtype = input.type(1).dtype;
   if (index_dtype != DType::kInt32 && index_dtype != DType::kInt64) {
-    return absl::InvalidArgumentError(absl::StrCat("indices are ", input.type(1).ToString(),
-                                                   "; accepted: int32 or int64"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("indices are ", input.type(1).ToString(), "; accepted: int32 or int64"));
   }
   const std::vector<int64_t>& data = input.shape(0).dims();
   const std::vector<int64_t>& indices = input.shape(1).dims();

@@ -106,8 +106,8 @@ struct EnumNames<ResizeMode> {
 // Names of the coordinate transforms and rounding modes are those of ONNX Resize:
 // transform_mode half_pixel, pytorch_half_pixel, asymmetric, align_corners;
 // nearest_mode round_prefer_floor, round_prefer_ceil, floor, ceil.
-// `sizes` is the whole result shape; `scales` has one factor per axis (result / operand as the model
-// gave it: it enters the coordinate formula, so it is kept beside sizes).
+// `sizes` is the whole result shape; `scales` has one factor per axis (result / operand as the
+// model gave it: it enters the coordinate formula, so it is kept beside sizes).
 struct ResizeAttrs final : AttributesOf<ResizeAttrs> {
   ResizeMode mode = ResizeMode::kNearest;
   std::string transform_mode = "half_pixel";
@@ -136,8 +136,8 @@ struct EnumNames<DepthOrder> {
   });
 };
 
-// DepthToSpace: [N, C, H, W] -> [N, C / b^2, H b, W b]; SpaceToDepth the other way round (kDcr only).
-// channel_last: the same with C last. Source: ONNX DepthToSpace, SpaceToDepth.
+// DepthToSpace: [N, C, H, W] -> [N, C / b^2, H b, W b]; SpaceToDepth the other way round (kDcr
+// only). channel_last: the same with C last. Source: ONNX DepthToSpace, SpaceToDepth.
 struct DepthSpaceAttrs final : AttributesOf<DepthSpaceAttrs> {
   int64_t block_size = 1;
   DepthOrder order = DepthOrder::kDcr;

@@ -24,8 +24,8 @@ Shape ShapeOf(absl::string_view expression) {
 }
 
 void ExpectRefused(absl::string_view expression, absl::string_view message) {
-  EXPECT_THAT(TypeOf(kOperands, expression), StatusIs(absl::StatusCode::kInvalidArgument,
-                                                      HasSubstr(std::string(message))))
+  EXPECT_THAT(TypeOf(kOperands, expression),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(std::string(message))))
       << expression;
 }
 

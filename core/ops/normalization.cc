@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 
 namespace qb {
@@ -29,9 +30,8 @@ absl::StatusOr<TensorType> InferBatchnorm(const InferenceInput& input) {
   const TensorType parameter = {type.dtype, Shape({type.shape[attrs.axis]})};
   for (int64_t i = BatchnormAttrs::kGamma; i <= BatchnormAttrs::kVariance; ++i) {
     if (input.type(i) != parameter) {
-      return absl::InvalidArgumentError(absl::StrCat("operand ", i, " is ",
-                                                     input.type(i).ToString(), "; accepted: ",
-                                                     parameter.ToString()));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "operand ", i, " is ", input.type(i).ToString(), "; accepted: ", parameter.ToString()));
     }
   }
   return type;

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+
 #include "core/ir/attributes.h"
 #include "core/ir/node.h"
 #include "core/ir/op_kind.h"
@@ -18,7 +19,9 @@ struct InferenceInput {
   absl::Span<Node* const> operands;
   const Attributes* attrs = nullptr;
 
-  const TensorType& type(int64_t index) const { return operands[static_cast<size_t>(index)]->type(); }
+  const TensorType& type(int64_t index) const {
+    return operands[static_cast<size_t>(index)]->type();
+  }
   const Shape& shape(int64_t index) const { return type(index).shape; }
   template <typename A>
   const A& attributes() const {

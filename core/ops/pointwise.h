@@ -7,7 +7,8 @@
 
 namespace qb {
 
-// Relu, Tanh, HardSwish, Swish, Exp, Log, Sqrt, Abs, Neg, Erf, Ceil, Floor, Softplus, Identity: NoAttrs.
+// Relu, Tanh, HardSwish, Swish, Exp, Log, Sqrt, Abs, Neg, Erf, Ceil, Floor, Softplus, Identity:
+// NoAttrs.
 
 // x < 0 ? leaky_alpha * x : x.
 struct LeakyReluAttrs final : AttributesOf<LeakyReluAttrs> {
@@ -77,7 +78,8 @@ absl::StatusOr<TensorType> InferCast(const InferenceInput& input);
 // element alone. A chain of them is one lookup table.
 bool IsPointwise(OpKind kind);
 
-// The function itself in double precision, for tables and tests. Precondition: IsPointwise(node.op()).
+// The function itself in double precision, for tables and tests. Precondition:
+// IsPointwise(node.op()).
 double EvaluatePointwise(const Node& node, double x);
 
 }  // namespace qb

@@ -20,10 +20,10 @@ struct EnumNames<PoolType> {
 };
 
 // Operand: [N, C, H, W] or, with channel_last, [N, H, W, C]. H' = round((H + north + south -
-// dh (Kh - 1) - 1) / sh) + 1 where round is floor, or ceil with is_ceil_mode (a last window that would
-// start in the south/east padding is dropped, as ONNX Runtime and torch do).
-// Average: the divisor counts padding only with is_include_pad (never what ceil_mode adds beyond it).
-// Source: ONNX MaxPool, AveragePool.
+// dh (Kh - 1) - 1) / sh) + 1 where round is floor, or ceil with is_ceil_mode (a last window that
+// would start in the south/east padding is dropped, as ONNX Runtime and torch do). Average: the
+// divisor counts padding only with is_include_pad (never what ceil_mode adds beyond it). Source:
+// ONNX MaxPool, AveragePool.
 struct PoolingAttrs final : AttributesOf<PoolingAttrs> {
   PoolType pool_type = PoolType::kMax;
   int64_t h_kernel = 1, w_kernel = 1;

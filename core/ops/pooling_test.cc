@@ -30,8 +30,9 @@ TEST(Pooling, FloorAndCeil) {
 // (2 + 2 - 2) / 3 is 0.67: a second window would start at padded row 3, behind the pixels in rows 1
 // and 2.
 TEST(Pooling, CeilDropsAWindowThatStartsInThePadding) {
-  EXPECT_EQ(HeightOf(2, "h_kernel=2, h_stride=3, north_padding=1, south_padding=1, "
-                        "is_ceil_mode=true"),
+  EXPECT_EQ(HeightOf(2,
+                     "h_kernel=2, h_stride=3, north_padding=1, south_padding=1, "
+                     "is_ceil_mode=true"),
             1);
   // A pixel more, and row 3 is one.
   EXPECT_EQ(HeightOf(3, "h_kernel=2, h_stride=3, north_padding=1, is_ceil_mode=true"), 2);

@@ -27,8 +27,7 @@ bool AttributesFit(OpKind kind, const Attributes& attrs) {
     return false;
   }
   for (size_t i = 0; i < found.size(); ++i) {
-    if (found[i].name != expected[i].name ||
-        found[i].value.index() != expected[i].value.index()) {
+    if (found[i].name != expected[i].name || found[i].value.index() != expected[i].value.index()) {
       return false;
     }
   }

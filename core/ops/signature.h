@@ -3,6 +3,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+
 #include "core/ops/op_def.h"
 
 namespace qb {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+
 #include "core/base/status_macros.h"
 
 namespace qb {
@@ -106,8 +107,7 @@ std::string AttrToken(const AttrValue& value) {
 }
 
 absl::Status TextScanner::Error(absl::string_view what) const {
-  return absl::InvalidArgumentError(
-      absl::StrCat("line ", line_, ", column ", column_, ": ", what));
+  return absl::InvalidArgumentError(absl::StrCat("line ", line_, ", column ", column_, ": ", what));
 }
 
 void TextScanner::Advance() {

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+
 #include "core/ir/attributes.h"
 
 namespace qb {
@@ -16,8 +17,8 @@ bool IsIdentifier(absl::string_view text);
 std::string NameToken(absl::string_view name);
 // "..." with \" \\ and \xHH for bytes outside printable ASCII.
 std::string QuotedToken(absl::string_view text);
-// The shortest of the usual forms that reads back equal; always with '.', 'e', "inf" or "nan", so that
-// it does not read as an integer.
+// The shortest of the usual forms that reads back equal; always with '.', 'e', "inf" or "nan", so
+// that it does not read as an integer.
 std::string FloatToken(double value);
 std::string FloatToken(float value);
 std::string AttrToken(const AttrValue& value);

@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 #include "core/ops/op_def.h"
 #include "core/ops/signature.h"
@@ -34,8 +35,7 @@ class Verifier {
 
  private:
   absl::Status Fail(const Node& node, absl::string_view what) const {
-    return absl::InternalError(
-        absl::StrCat("after ", where_, ": node '", node.name(), "' ", what));
+    return absl::InternalError(absl::StrCat("after ", where_, ": node '", node.name(), "' ", what));
   }
 
   absl::Status CheckBorder() const {

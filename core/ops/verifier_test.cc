@@ -69,8 +69,8 @@ TEST(Verifier, FindsArityAndAttributesOfAnotherOperator) {
   ExpectFault(graph, "node 's' (Relu) it has 2 operands");
   Graph other;
   Node* z = other.AddInput("x", F({2}));
-  other.AddOutput("y", other.AddNode(OpKind::kRelu, "r", {z}, std::make_unique<ReshapeAttrs>(),
-                                     F({2})));
+  other.AddOutput("y",
+                  other.AddNode(OpKind::kRelu, "r", {z}, std::make_unique<ReshapeAttrs>(), F({2})));
   ExpectFault(other, "node 'r' has the attributes of another operator");
 }
 

@@ -37,8 +37,8 @@ absl::StatusOr<int64_t> CountWindows(absl::string_view axis_name, int64_t dim,
   const int64_t padded = dim + window.begin_padding + window.end_padding;
   if (extent > padded) {
     return absl::InvalidArgumentError(absl::StrCat("a window of ", extent, " elements along ",
-                                                   axis_name, " does not fit into ", padded,
-                                                   " (", dim, " and padding)"));
+                                                   axis_name, " does not fit into ", padded, " (",
+                                                   dim, " and padding)"));
   }
   const int64_t travel = padded - extent;
   int64_t windows = travel / window.stride + 1;

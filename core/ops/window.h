@@ -17,10 +17,10 @@ struct WindowAxis {
   int64_t end_padding = 0;
 };
 
-// How many windows fit along an axis of `dim` elements. With `ceil_mode` a last, partial window counts
-// too unless it would start in the end padding (as ONNX Runtime and torch do).
-// Errors: InvalidArgument naming `axis_name` ("h" or "w") for values outside their range or a window
-// that is larger than the padded axis.
+// How many windows fit along an axis of `dim` elements. With `ceil_mode` a last, partial window
+// counts too unless it would start in the end padding (as ONNX Runtime and torch do). Errors:
+// InvalidArgument naming `axis_name` ("h" or "w") for values outside their range or a window that
+// is larger than the padded axis.
 absl::StatusOr<int64_t> CountWindows(absl::string_view axis_name, int64_t dim,
                                      const WindowAxis& window, bool ceil_mode);
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 #include "core/ops/elementwise.h"
 #include "core/ops/pointwise.h"
@@ -91,9 +92,9 @@ absl::StatusOr<bool> ClipToRelu(Graph& graph, Node* node) {
   if (attrs.clip_min_value != 0.0f || attrs.clip_max_value < std::numeric_limits<float>::max()) {
     return false;
   }
-  QB_RETURN_IF_ERROR(ReplaceWithOp(graph, node, OpKind::kRelu, {node->operand(0)},
-                                   std::make_unique<NoAttrs>())
-                         .status());
+  QB_RETURN_IF_ERROR(
+      ReplaceWithOp(graph, node, OpKind::kRelu, {node->operand(0)}, std::make_unique<NoAttrs>())
+          .status());
   return true;
 }
 

@@ -14,7 +14,8 @@ Graph GraphOf(absl::string_view expression) {
     c = InputConstant float32[3] [1, -2, 4]
     s = InputConstant float32[1] [0.5]
     zero = InputConstant float32[3] [1, 0, 1]
-    r = )", expression, R"(
+    r = )",
+                                expression, R"(
     y = Output(r)
   )"));
 }
@@ -41,8 +42,8 @@ TEST(CanonicalizeArithmetic, OneSpelling) {
 TEST(CanonicalizeArithmetic, LeavesAlone) {
   for (const char* expression :
        {"Adding(x, c)", "Sub(c, x)", "Maximum(x, c)", "Clip(x) {clip_min_value=0.5}",
-        "Clip(x) {clip_min_value=0.0, clip_max_value=6.0}",
-        R"(Maximum(x, s) {activation="relu"})", "Sub(x, x)"}) {
+        "Clip(x) {clip_min_value=0.0, clip_max_value=6.0}", R"(Maximum(x, s) {activation="relu"})",
+        "Sub(x, x)"}) {
     SCOPED_TRACE(expression);
     ExpectPassLeavesAlone(GraphOf(expression), CanonicalizeArithmetic);
   }

@@ -30,8 +30,7 @@ std::optional<std::vector<float>> ChannelValues(const Node& operand, const Shape
 }
 
 bool IsScalarConstant(const Node& node) {
-  return node.is_constant() && node.type().dtype == DType::kFloat32 &&
-         node.shape().elements() == 1;
+  return node.is_constant() && node.type().dtype == DType::kFloat32 && node.shape().elements() == 1;
 }
 
 }  // namespace qb

@@ -144,7 +144,25 @@ TEST(ConvertLayout, MixedOperands) {
   EXPECT_EQ(TransposesAfter("t = Multiply(x, g) q = Convolution(t, w) {h_kernel=3, w_kernel=3} "
                             "u = GlobalAveragePooling(q) m = GlobalAveragePooling(a) "
                             "r = Concatenate(u, m) {axis=1}"),
-            2);  // x for a, and the product for q
+            1);  // of x alone: the gate has one pixel
+}
+
+// What stands between an input and the first image operator works on channels last.
+TEST(ConvertLayout, InputsChangeWhereTheyComeIn) {
+  Graph graph = ParseBody(R"(
+    x = Input float32[1x3x6x6]
+    mean = InputConstant float32[3x1x1] random(1)
+    w = InputConstant float32[4x3x1x1] random(2)
+    centred = Adding(x, mean)
+    c = Convolution(centred, w)
+    r = GlobalAveragePooling(c)
+    y = Output(r)
+    same = Output(x)
+  )");
+  EXPECT_TRUE(ExpectPassPreservesResults(graph, ConvertLayout));
+  EXPECT_EQ(CountOps(graph, OpKind::kTranspose), 1);
+  EXPECT_EQ(graph.FindNode("centred")->shape(), Shape({1, 6, 6, 3}));
+  EXPECT_EQ(graph.outputs()[1]->operand(0)->op(), OpKind::kInput);
 }
 
 TEST(ConvertLayout, ScalarGatherDropsAnAxis) {
@@ -170,7 +188,8 @@ TEST(ConvertLayout, LeavesGraphsWithoutImages) {
     t = Transpose(x) {transpose_axes=[1, 0]}
     r = Relu(t)
     y = Output(r)
-  )"), ConvertLayout);
+  )"),
+                        ConvertLayout);
 }
 
 TEST(ConvertLayout, ASecondTimeChangesNothing) {

@@ -59,9 +59,9 @@ absl::StatusOr<bool> FoldIntoProducer(Graph& graph, Node* affine) {
     return false;
   }
   const std::vector<std::string> names = ConstantNames(*producer);
-  QB_ASSIGN_OR_RETURN(Node * node, linear->Rebuild(graph, producer->operand(0),
-                                                   affine->attrs<ElementwiseAttrs>().activation,
-                                                   affine->name()));
+  QB_ASSIGN_OR_RETURN(
+      Node * node, linear->Rebuild(graph, producer->operand(0),
+                                   affine->attrs<ElementwiseAttrs>().activation, affine->name()));
   TakeOver(graph, affine, node);
   RemoveIfUnused(graph, producer);
   TakeConstantNames(graph, node, names);

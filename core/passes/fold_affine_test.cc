@@ -87,8 +87,9 @@ TEST(FoldAffine, FoldsBothSides) {
 }
 
 TEST(FoldAffine, CarriesTheActivation) {
-  Graph graph = GraphOf("a = Convolution(x, w) {h_kernel=3, w_kernel=3} "
-                        R"(r = Adding(a, c8) {activation="clip", activation_max=1.0})");
+  Graph graph = GraphOf(
+      "a = Convolution(x, w) {h_kernel=3, w_kernel=3} "
+      R"(r = Adding(a, c8) {activation="clip", activation_max=1.0})");
   EXPECT_TRUE(ExpectPassPreservesResults(graph, FoldAffine));
   EXPECT_EQ(ResultOf(graph).attrs<ConvolutionAttrs>().activation.max, 1.0f);
 }
@@ -115,8 +116,9 @@ TEST(FoldAffine, LeavesAlone) {
 }
 
 TEST(FoldAffine, DoesNotChangeSharedWeights) {
-  Graph graph = GraphOf("a = Convolution(x, w) {h_kernel=3, w_kernel=3} b = Multiply(a, c8) "
-                        "c = Convolution(x, w) {h_kernel=3, w_kernel=3} r = Adding(b, c)");
+  Graph graph = GraphOf(
+      "a = Convolution(x, w) {h_kernel=3, w_kernel=3} b = Multiply(a, c8) "
+      "c = Convolution(x, w) {h_kernel=3, w_kernel=3} r = Adding(b, c)");
   EXPECT_TRUE(ExpectPassPreservesResults(graph, FoldAffine));
   EXPECT_EQ(CountOps(graph, OpKind::kConvolution), 2);
 }

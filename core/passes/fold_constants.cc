@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/execute/evaluate.h"
 #include "core/passes/rewrite.h"
 
@@ -41,8 +42,8 @@ absl::StatusOr<bool> FoldConstants(Graph& graph, const FoldConstantsOptions& opt
       continue;
     }
     if (!value.ok()) {
-      return absl::Status(value.status().code(), absl::StrCat("node '", node->name(), "': ",
-                                                              value.status().message()));
+      return absl::Status(value.status().code(),
+                          absl::StrCat("node '", node->name(), "': ", value.status().message()));
     }
     TakeOver(graph, node, graph.AddConstant(node->name(), *std::move(value)));
     changed = true;

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
+
 #include "core/ir/graph.h"
 
 namespace qb {

@@ -33,7 +33,8 @@ TEST(FoldConstants, LeavesWhatDependsOnAnInput) {
     s = Adding(x, a)
     y = Output(s)
     z = Output(a)
-  )"), Fold);
+  )"),
+                        Fold);
 }
 
 TEST(FoldConstants, DoesNotBlowUpConstants) {
@@ -56,8 +57,8 @@ TEST(FoldConstants, NamesTheNodeThatHasNoResult) {
     g = Gather(a, i)
     y = Output(g)
   )");
-  EXPECT_THAT(FoldConstants(graph), StatusIs(absl::StatusCode::kInvalidArgument,
-                                             ::testing::HasSubstr("'g'")));
+  EXPECT_THAT(FoldConstants(graph),
+              StatusIs(absl::StatusCode::kInvalidArgument, ::testing::HasSubstr("'g'")));
 }
 
 }  // namespace

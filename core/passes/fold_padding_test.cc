@@ -13,8 +13,11 @@ Graph GraphOf(absl::string_view padded, absl::string_view pad_attributes,
     x = Input float32[1x2x6x7]
     w = InputConstant float32[3x2x3x3] random(1)
     n = Relu(x)
-    p = Pad()", padded, ") {padding_list=[0, 0, 1, 2, 0, 0, 1, 0]", pad_attributes, R"(}
-    r = )", expression, R"(
+    p = Pad()",
+                                padded, ") {padding_list=[0, 0, 1, 2, 0, 0, 1, 0]", pad_attributes,
+                                R"(}
+    r = )",
+                                expression, R"(
     y = Output(r)
   )"));
 }
@@ -31,8 +34,9 @@ constexpr char kMax[] = "Pooling(p) {h_kernel=3, w_kernel=3, h_stride=2}";
 TEST(FoldPadding, IntoConvolutionAndPooling) {
   ExpectFolds(GraphOf("x", "", kConvolution));
   ExpectFolds(GraphOf("x", "", kAverage));
-  ExpectFolds(GraphOf("x", "", R"(Pooling(p) {pool_type="average", h_kernel=3, w_kernel=3, )"
-                               "north_padding=1, is_include_pad=true}"));
+  ExpectFolds(GraphOf("x", "",
+                      R"(Pooling(p) {pool_type="average", h_kernel=3, w_kernel=3, )"
+                      "north_padding=1, is_include_pad=true}"));
   ExpectFolds(GraphOf("x", ", constant=-inf", kMax));
   ExpectFolds(GraphOf("x", ", constant=-3.402823466e38", kMax));
   ExpectFolds(GraphOf("n", "", kMax));  // after a Relu 0 is no larger than any value
@@ -45,12 +49,13 @@ TEST(FoldPadding, LeavesAlone) {
   // Zero may be the maximum.
   ExpectPassLeavesAlone(GraphOf("x", "", kMax), FoldPadding);
   // The inner padding is not counted, the outer is.
-  ExpectPassLeavesAlone(
-      GraphOf("x", "", R"(Pooling(p) {pool_type="average", h_kernel=3, w_kernel=3, )"
-                       "north_padding=1}"),
-      FoldPadding);
-  ExpectPassLeavesAlone(GraphOf("x", "", R"(Pooling(p) {pool_type="average", h_kernel=2, )"
-                                         "w_kernel=3, is_ceil_mode=true}"),
+  ExpectPassLeavesAlone(GraphOf("x", "",
+                                R"(Pooling(p) {pool_type="average", h_kernel=3, w_kernel=3, )"
+                                "north_padding=1}"),
+                        FoldPadding);
+  ExpectPassLeavesAlone(GraphOf("x", "",
+                                R"(Pooling(p) {pool_type="average", h_kernel=2, )"
+                                "w_kernel=3, is_ceil_mode=true}"),
                         FoldPadding);
   // A window that holds padding alone.
   ExpectPassLeavesAlone(GraphOf("x", "", R"(Pooling(p) {pool_type="average", w_kernel=2})"),
@@ -64,7 +69,8 @@ TEST(FoldPadding, LeavesOtherAxesAndOtherUsers) {
     p = Pad(x) {padding_list=[0, 1, 0, 0, 0, 0, 0, 0]}
     r = Convolution(p, w)
     y = Output(r)
-  )"), FoldPadding);
+  )"),
+                        FoldPadding);
   ExpectPassLeavesAlone(ParseBody(R"(
     x = Input float32[1x2x6x7]
     w = InputConstant float32[3x2x1x1] random(1)
@@ -72,7 +78,8 @@ TEST(FoldPadding, LeavesOtherAxesAndOtherUsers) {
     r = Convolution(p, w)
     y = Output(r)
     z = Output(p)
-  )"), FoldPadding);
+  )"),
+                        FoldPadding);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 #include "core/ops/build.h"
 #include "core/ops/matmul.h"
@@ -23,8 +24,8 @@ struct Pattern {
   int64_t first_joined = 0;      // axis of the transposed tensor from where on K is joined
 };
 
-// The first axis from which the dimensions make up the last dimension of `target` while the Transpose
-// leaves the axes before it in place. Empty when there is none.
+// The first axis from which the dimensions make up the last dimension of `target` while the
+// Transpose leaves the axes before it in place. Empty when there is none.
 std::optional<int64_t> FirstJoinedAxis(const Node& transpose, const Shape& target) {
   const std::vector<int64_t>& axes = transpose.attrs<TransposeAttrs>().transpose_axes;
   const Shape& shape = transpose.shape();
@@ -96,11 +97,10 @@ absl::Status Fold(Graph& graph, Node* product, const Pattern& pattern) {
                        graph.AddConstant(absl::StrCat(weights->name(), "/reordered"),
                                          ReorderRows(weights->constant(), pattern)));
   // Its other users keep the Reshape of the transposed tensor.
-  QB_ASSIGN_OR_RETURN(Node * reshape,
-                      AddOp(graph, OpKind::kReshape,
-                            absl::StrCat(pattern.reshape->name(), "/reordered"),
-                            {pattern.transpose->operand(0)},
-                            pattern.reshape->attributes().Clone()));
+  QB_ASSIGN_OR_RETURN(
+      Node * reshape,
+      AddOp(graph, OpKind::kReshape, absl::StrCat(pattern.reshape->name(), "/reordered"),
+            {pattern.transpose->operand(0)}, pattern.reshape->attributes().Clone()));
   graph.ReplaceOperand(pattern.reshape_user, 0, reshape);
   for (Node* node = product->operand(0); node != reshape; node = node->operand(0)) {
     graph.Rename(node, absl::StrCat(node->name(), "/reordered"));

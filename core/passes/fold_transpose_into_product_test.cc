@@ -13,7 +13,8 @@ Graph GraphOf(absl::string_view lines) {
     k = InputConstant float32[60x7] random(1)
     k20 = InputConstant float32[20x7] random(2)
     b = InputConstant float32[7] random(3)
-    )", lines, "\n y = Output(r)"));
+    )",
+                                lines, "\n y = Output(r)"));
 }
 
 TEST(FoldTransposeIntoProduct, PermutesTheRows) {

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/ops/movement.h"
 #include "core/ops/pooling.h"
 #include "core/passes/fused_activation.h"

@@ -21,7 +21,8 @@ Graph GraphOf(absl::string_view lines) {
     k = InputConstant float32[4x5] random(1)
     w = InputConstant float32[4x4x1x1] random(2)
     b = InputConstant float32[4] random(3)
-    )", lines, "\n y = Output(r)"));
+    )",
+                                lines, "\n y = Output(r)"));
 }
 
 TEST(FuseActivation, IntoEveryProducer) {
@@ -41,8 +42,9 @@ TEST(FuseActivation, IntoEveryProducer) {
 }
 
 TEST(FuseActivation, MovesBeforePoolingAndReshape) {
-  Graph graph = GraphOf("a = Convolution(x, w) p = Pooling(a) {h_kernel=2, w_kernel=2} "
-                        "f = Reshape(p) {new_shape=[1, 100]} r = Relu(f)");
+  Graph graph = GraphOf(
+      "a = Convolution(x, w) p = Pooling(a) {h_kernel=2, w_kernel=2} "
+      "f = Reshape(p) {new_shape=[1, 100]} r = Relu(f)");
   EXPECT_TRUE(ExpectPassPreservesResults(graph, FuseActivation, 0.0f));
   EXPECT_EQ(ResultOf(graph).name(), "r");
   EXPECT_EQ(ResultOf(graph).op(), OpKind::kReshape);

@@ -141,8 +141,8 @@ AxisMap WithoutAxes(const AxisMap& map, const std::vector<int64_t>& removed) {
   }
   AxisMap left;
   for (const int64_t place : kept) {
-    left.push_back(std::count_if(kept.begin(), kept.end(),
-                                 [&](int64_t other) { return other < place; }));
+    left.push_back(
+        std::count_if(kept.begin(), kept.end(), [&](int64_t other) { return other < place; }));
   }
   return left;
 }
@@ -181,7 +181,8 @@ absl::Status FollowGather(StoredLayout& layout, Node* node) {
   return Finish(layout, node, std::move(result));
 }
 
-// The transposition itself costs nothing: it only changes how the source axes map to the stored ones.
+// The transposition itself costs nothing: it only changes how the source axes map to the stored
+// ones.
 absl::Status AbsorbTranspose(StoredLayout& layout, Node* node) {
   StoredTensor stored = layout.Of(node->operand(0));
   AxisMap map;
@@ -194,8 +195,8 @@ absl::Status AbsorbTranspose(StoredLayout& layout, Node* node) {
 
 absl::Status ConvertReshape(StoredLayout& layout, Node* node) {
   const Shape target = node->shape();
-  ReshapeLayout plan = PlanReshape(layout.SourceShape(node->operand(0)),
-                                   layout.Of(node->operand(0)).map, target);
+  ReshapeLayout plan =
+      PlanReshape(layout.SourceShape(node->operand(0)), layout.Of(node->operand(0)).map, target);
   QB_RETURN_IF_ERROR(layout.Use(node, 0, plan.operand));
   node->mutable_attrs<ReshapeAttrs>().new_shape = StoredShape(target, plan.result).dims();
   return Finish(layout, node, std::move(plan.result));
@@ -239,8 +240,7 @@ absl::Status AlignElementwise(StoredLayout& layout, Node* node) {
       layout.graph().ReplaceOperand(node, i, widened);
     }
     const int64_t operand_rank = layout.SourceShape(node->operand(i)).rank();
-    QB_RETURN_IF_ERROR(layout.Use(node, i, operand_rank == rank ? map
-                                                                : SourceOrder(operand_rank)));
+    QB_RETURN_IF_ERROR(layout.Use(node, i, operand_rank == rank ? map : SourceOrder(operand_rank)));
   }
   return Finish(layout, node, map);
 }
@@ -301,6 +301,26 @@ bool IsChannelFirstImageOp(const Node& node) {
   // The flag is only read.
   const bool* channel_last = ChannelLastFlag(const_cast<Node*>(&node));
   return channel_last != nullptr && !*channel_last;
+}
+
+bool MovesAlong(OpKind kind) {
+  switch (kind) {
+    case OpKind::kCast:
+    case OpKind::kAdding:
+    case OpKind::kSub:
+    case OpKind::kMultiply:
+    case OpKind::kDiv:
+    case OpKind::kMaximum:
+    case OpKind::kMinimum:
+    case OpKind::kBatchnorm:
+    case OpKind::kConcatenate:
+    case OpKind::kSlice:
+    case OpKind::kPad:
+    case OpKind::kResize:
+      return true;
+    default:
+      return IsPointwise(kind);
+  }
 }
 
 absl::Status ApplyLayoutRule(StoredLayout& layout, Node* node) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/ops/build.h"
 #include "core/ops/convolution.h"
 #include "core/ops/matmul.h"
@@ -70,9 +71,8 @@ std::optional<LinearWeights> LinearWeights::Of(Node* node) {
     linear.group_inputs_ = weights[axes.channel];
     linear.window_ = attrs.h_kernel * attrs.w_kernel;
     linear.inner_ = linear.window_ * linear.group_inputs_;
-    linear.has_padding_ = attrs.north_padding + attrs.south_padding + attrs.west_padding +
-                              attrs.east_padding >
-                          0;
+    linear.has_padding_ =
+        attrs.north_padding + attrs.south_padding + attrs.west_padding + attrs.east_padding > 0;
   }
   linear.weights_ = node->operand(1)->constant();
   linear.bias_.assign(static_cast<size_t>(linear.outputs_), 0.0);
@@ -129,7 +129,8 @@ void LinearWeights::ShiftInputs(absl::Span<const float> shift) {
   for (int64_t m = 0; m < outputs_; ++m) {
     double sum = 0.0;
     for (int64_t i = 0; i < inner_; ++i) {
-      sum += static_cast<double>(weights[IndexOf(m, i)]) * shift[static_cast<size_t>(InputOf(m, i))];
+      sum +=
+          static_cast<double>(weights[IndexOf(m, i)]) * shift[static_cast<size_t>(InputOf(m, i))];
     }
     bias_[static_cast<size_t>(m)] += sum;
   }
@@ -147,8 +148,8 @@ absl::StatusOr<Node*> LinearWeights::Rebuild(Graph& graph, Node* input,
                                              absl::string_view name) const {
   Node* old_weights = node_->operand(1);
   Node* weights = owns_weights_ ? graph.AddConstant(old_weights->name(), weights_) : old_weights;
-  const std::string bias_name = node_->operand_count() > 2 ? node_->operand(2)->name()
-                                                           : absl::StrCat(name, "/bias");
+  const std::string bias_name =
+      node_->operand_count() > 2 ? node_->operand(2)->name() : absl::StrCat(name, "/bias");
   Node* bias = graph.AddConstant(bias_name, Tensor::OfFloats({outputs_}, ToFloats(bias_)));
   std::unique_ptr<Attributes> attrs = node_->attributes().Clone();
   if (is_product_) {

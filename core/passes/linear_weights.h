@@ -9,13 +9,15 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+
 #include "core/ir/graph.h"
 #include "core/ops/activation.h"
 
 namespace qb {
 
-// A float32 convolution, or a product of a tensor with a constant matrix, without activation; weights
-// and bias are constant. Holds copies of the numbers that a rewrite changes, and only of those.
+// A float32 convolution, or a product of a tensor with a constant matrix, without activation;
+// weights and bias are constant. Holds copies of the numbers that a rewrite changes, and only of
+// those.
 class LinearWeights {
  public:
   // Empty when `node` is no such operator.

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 #include "core/ops/build.h"
 #include "core/ops/normalization.h"
@@ -58,8 +59,7 @@ absl::StatusOr<bool> Lower(Graph& graph, Node* node) {
   QB_ASSIGN_OR_RETURN(Node * scaled,
                       AddOp(graph, OpKind::kMultiply, absl::StrCat(node->name(), "/scaled"),
                             {node->operand(BatchnormAttrs::kInput), scale}));
-  QB_ASSIGN_OR_RETURN(Node * shifted,
-                      AddOp(graph, OpKind::kAdding, node->name(), {scaled, shift}));
+  QB_ASSIGN_OR_RETURN(Node * shifted, AddOp(graph, OpKind::kAdding, node->name(), {scaled, shift}));
   TakeOver(graph, node, shifted);
   return true;
 }

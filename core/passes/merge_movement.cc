@@ -50,9 +50,9 @@ bool KeepsElementOrder(const Node& transpose) {
 
 absl::StatusOr<bool> MergeTranspose(Graph& graph, Node* node) {
   if (KeepsElementOrder(*node)) {
-    QB_RETURN_IF_ERROR(ReplaceWithOp(graph, node, OpKind::kReshape, {node->operand(0)},
-                                     ReshapeTo(node->shape()))
-                           .status());
+    QB_RETURN_IF_ERROR(
+        ReplaceWithOp(graph, node, OpKind::kReshape, {node->operand(0)}, ReshapeTo(node->shape()))
+            .status());
     return true;
   }
   Node* below = SameKindBelow(*node);

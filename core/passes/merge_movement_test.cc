@@ -67,7 +67,8 @@ TEST(MergeMovement, LeavesOthersAlone) {
     t = Transpose(b) {transpose_axes=[1, 0]}
     r = Reshape(t) {new_shape=[8]}
     y = Output(r)
-  )"), MergeMovement);
+  )"),
+                        MergeMovement);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 #include "core/ops/verifier.h"
 #include "core/passes/canonicalize_arithmetic.h"
@@ -14,6 +15,7 @@
 #include "core/passes/fuse_activation.h"
 #include "core/passes/lower_affine.h"
 #include "core/passes/lower_batch_norm.h"
+#include "core/passes/lower_gather.h"
 #include "core/passes/merge_movement.h"
 #include "core/passes/raise_activation.h"
 #include "core/passes/raise_global_pooling.h"
@@ -47,6 +49,8 @@ constexpr auto kPasses = std::to_array<PassRow>({
     {PassStage::kSimplify, "remove_no_ops", Plain<RemoveNoOps>},
     // Before what matches constants: weights may be reshaped, transposed or cast.
     {PassStage::kSimplify, "fold_constants", FoldAllConstants},
+    // Before merge_movement, which joins the slices and reshapes that it makes with their neighbours.
+    {PassStage::kSimplify, "lower_gather", Plain<LowerGather>},
     {PassStage::kSimplify, "merge_movement", Plain<MergeMovement>},
     // Before fold_affine and fuse_activation, which know one spelling.
     {PassStage::kSimplify, "canonicalize_arithmetic", Plain<CanonicalizeArithmetic>},
@@ -104,9 +108,8 @@ absl::Status RunUntilSettled(Graph& graph, PassStage stage, const PassOptions& o
       return absl::OkStatus();
     }
   }
-  return absl::InternalError(
-      absl::StrCat("the passes still change graph '", graph.name(), "' after ", kMostRounds,
-                   " rounds"));
+  return absl::InternalError(absl::StrCat("the passes still change graph '", graph.name(),
+                                          "' after ", kMostRounds, " rounds"));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+
 #include "core/ir/graph.h"
 
 namespace qb {
@@ -22,7 +23,8 @@ struct PassOptions {
   std::function<void(absl::string_view pass, const Graph& graph)> dump;
 };
 
-// When a pass runs. Within a stage that repeats, its passes run in order until none changes anything.
+// When a pass runs. Within a stage that repeats, its passes run in order until none changes
+// anything.
 enum class PassStage {
   kSimplify,  // repeats
   kLayout,    // once, and only for GraphLayout::kChannelLast
@@ -38,8 +40,9 @@ struct PassRow {
 // In the order in which they run.
 absl::Span<const PassRow> AllPasses();
 
-// Runs all passes. Names, order and types of inputs and outputs stay. Errors: of folding (Gather with
-// an index out of range, named by node); Internal when a pass breaks the graph or does not settle.
+// Runs all passes. Names, order and types of inputs and outputs stay. Errors: of folding (Gather
+// with an index out of range, named by node); Internal when a pass breaks the graph or does not
+// settle.
 absl::Status RunPasses(Graph& graph, const PassOptions& options = {});
 
 }  // namespace qb

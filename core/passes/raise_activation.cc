@@ -34,8 +34,7 @@ absl::StatusOr<bool> RaiseProduct(Graph& graph, Node* node, int64_t gate_index) 
   if (!kind.has_value() || gate->operand(0) != x || !IsOnlyUsedBy(*gate, *node)) {
     return false;
   }
-  QB_RETURN_IF_ERROR(
-      ReplaceWithOp(graph, node, *kind, {x}, std::make_unique<NoAttrs>()).status());
+  QB_RETURN_IF_ERROR(ReplaceWithOp(graph, node, *kind, {x}, std::make_unique<NoAttrs>()).status());
   RemoveIfUnused(graph, gate);
   return true;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "absl/status/statusor.h"
+
 #include "core/ir/graph.h"
 
 namespace qb {

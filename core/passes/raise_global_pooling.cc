@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 #include "core/ops/build.h"
 #include "core/ops/movement.h"
@@ -36,17 +37,16 @@ absl::Status Raise(Graph& graph, Node* node, bool channel_last) {
   GlobalAveragePoolingAttrs attrs;
   attrs.channel_last = channel_last;
   const bool drops_axes = node->shape().rank() != 4;
-  QB_ASSIGN_OR_RETURN(
-      Node * pooled,
-      AddOp(graph, OpKind::kGlobalAveragePooling,
-            drops_axes ? absl::StrCat(node->name(), "/pooled") : node->name(), {node->operand(0)},
-            std::move(attrs)));
+  QB_ASSIGN_OR_RETURN(Node * pooled,
+                      AddOp(graph, OpKind::kGlobalAveragePooling,
+                            drops_axes ? absl::StrCat(node->name(), "/pooled") : node->name(),
+                            {node->operand(0)}, std::move(attrs)));
   Node* result = pooled;
   if (drops_axes) {
     ReshapeAttrs reshape;
     reshape.new_shape = node->shape().dims();
-    QB_ASSIGN_OR_RETURN(
-        result, AddOp(graph, OpKind::kReshape, node->name(), {pooled}, std::move(reshape)));
+    QB_ASSIGN_OR_RETURN(result,
+                        AddOp(graph, OpKind::kReshape, node->name(), {pooled}, std::move(reshape)));
   }
   TakeOver(graph, node, result);
   return absl::OkStatus();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "absl/status/statusor.h"
+
 #include "core/ir/graph.h"
 
 namespace qb {
@@ -11,9 +12,9 @@ struct RaiseGlobalPoolingOptions {
   bool channel_last = false;
 };
 
-// A float ReduceMean over the two spatial axes becomes GlobalAveragePooling (with a Reshape behind it
-// when it drops the axes), and so does an average pooling, of either layout, whose only window is the
-// whole image. Returns whether the graph changed.
+// A float ReduceMean over the two spatial axes becomes GlobalAveragePooling (with a Reshape behind
+// it when it drops the axes), and so does an average pooling, of either layout, whose only window
+// is the whole image. Returns whether the graph changed.
 absl::StatusOr<bool> RaiseGlobalPooling(Graph& graph,
                                         const RaiseGlobalPoolingOptions& options = {});
 

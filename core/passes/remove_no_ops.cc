@@ -39,7 +39,8 @@ bool IsUnitWindow(const Node& node) {
   return attrs.h_kernel == 1 && attrs.w_kernel == 1 && attrs.h_stride == 1 && attrs.w_stride == 1;
 }
 
-// The second operand is a constant that the operator does not feel; the first has the result's type.
+// The second operand is a constant that the operator does not feel; the first has the result's
+// type.
 bool IsNeutral(const Node& node, float neutral) {
   const Node& constant = *node.operand(1);
   if (node.attrs<ElementwiseAttrs>().activation.kind != ActivationKind::kNone ||

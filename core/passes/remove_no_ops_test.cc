@@ -33,7 +33,8 @@ TEST(RemoveNoOps, RemovesWhatChangesNothing) {
       x = Input float32[1x4x6x6]
       zeros = InputConstant float32[4x1x1] splat(0)
       one = InputConstant float32[1] [1]
-      n = )", expression, R"(
+      n = )",
+                                         expression, R"(
       r = Relu(n)
       y = Output(r)
       z = Output(n)
@@ -62,10 +63,12 @@ TEST(RemoveNoOps, KeepsWhatLooksLikeOne) {
       zeros = InputConstant float32[4x1x1] splat(0)
       one = InputConstant float32[1] [1]
       all = Adding(zeros, one)
-      n = )", expression, R"(
+      n = )",
+                                                 expression, R"(
       sum = Adding(n, all)
       y = Output(sum)
-    )")), RemoveNoOps);
+    )")),
+                          RemoveNoOps);
   }
 }
 

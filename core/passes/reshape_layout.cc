@@ -95,9 +95,8 @@ ReshapeLayout PlanReshape(const Shape& source, const AxisMap& stored, const Shap
       group.first_place = std::min<int64_t>(group.first_place, place);
     }
   }
-  std::sort(groups.begin(), groups.end(), [](const AxisGroup& a, const AxisGroup& b) {
-    return a.first_place < b.first_place;
-  });
+  std::sort(groups.begin(), groups.end(),
+            [](const AxisGroup& a, const AxisGroup& b) { return a.first_place < b.first_place; });
   std::vector<int64_t> operand_order;
   std::vector<int64_t> result_order;
   for (const AxisGroup& group : groups) {

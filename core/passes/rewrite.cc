@@ -35,8 +35,7 @@ void RemoveIfUnused(Graph& graph, Node* node) {
   }
   std::vector<Node*> constants;
   for (Node* operand : node->operands()) {
-    const bool listed =
-        std::find(constants.begin(), constants.end(), operand) != constants.end();
+    const bool listed = std::find(constants.begin(), constants.end(), operand) != constants.end();
     if (operand->is_constant() && !listed) {
       constants.push_back(operand);
     }

@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+
 #include "core/ir/graph.h"
 
 namespace qb {
@@ -21,8 +22,8 @@ absl::StatusOr<Node*> ReplaceWithOp(Graph& graph, Node* from, OpKind kind,
                                     absl::Span<Node* const> operands,
                                     std::unique_ptr<Attributes> attrs);
 
-// Removes the node unless something still uses it, and then the constants that only it used: weights
-// are large, so they go at once and not at the end of a pass.
+// Removes the node unless something still uses it, and then the constants that only it used:
+// weights are large, so they go at once and not at the end of a pass.
 void RemoveIfUnused(Graph& graph, Node* node);
 
 }  // namespace qb

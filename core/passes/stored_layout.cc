@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 #include "core/ops/build.h"
 #include "core/ops/movement.h"
@@ -70,6 +71,9 @@ absl::StatusOr<Node*> StoredLayout::In(Node* node, const AxisMap& map) {
   const StoredTensor stored = Of(node);
   if (stored.map == map) {
     return stored.node;
+  }
+  if (node->op() == OpKind::kInput && map == SourceOrder(node->shape().rank())) {
+    return node;  // an input is always there in its own order, too
   }
   std::vector<int64_t> axes(map.size());
   for (size_t axis = 0; axis < map.size(); ++axis) {

@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+
 #include "core/ir/graph.h"
 
 namespace qb {
@@ -33,15 +34,15 @@ class StoredLayout {
 
   Graph& graph() { return graph_; }
 
-  // How the tensor that `node` computed in the imported graph is stored now; unless said otherwise in
-  // itself, in source order.
+  // How the tensor that `node` computed in the imported graph is stored now; unless said otherwise
+  // in itself, in source order.
   StoredTensor Of(Node* node) const;
   void Set(const Node* node, StoredTensor stored) { stored_[node] = std::move(stored); }
   // The shape of the tensor in source order.
   Shape SourceShape(Node* node) const;
 
-  // The tensor in the order `map`: as it is stored, or through a Transpose (a Reshape when only axes
-  // of one element move; another constant for a constant) that all who ask for it share.
+  // The tensor in the order `map`: as it is stored, or through a Transpose (a Reshape when only
+  // axes of one element move; another constant for a constant) that all who ask for it share.
   absl::StatusOr<Node*> In(Node* node, const AxisMap& map);
   // Replaces operand `index` of `user` by the tensor in the order `map`.
   absl::Status Use(Node* user, int64_t index, const AxisMap& map);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/testing/status_matchers.h"
 #include "core/execute/executor.h"
 #include "core/ops/graph_text.h"
@@ -65,9 +66,9 @@ inline void ExpectClose(const std::vector<Tensor>& before, const std::vector<Ten
 
 using Rewrite = std::function<absl::StatusOr<bool>(Graph&)>;
 
-// Runs `rewrite` on the graph, expects that it says so when it changed something, that the graph stays
-// valid and that the results for random inputs stay equal within `tolerance`. Returns what the pass
-// returned.
+// Runs `rewrite` on the graph, expects that it says so when it changed something, that the graph
+// stays valid and that the results for random inputs stay equal within `tolerance`. Returns what
+// the pass returned.
 inline bool ExpectPassPreservesResults(Graph& graph, const Rewrite& rewrite,
                                        float tolerance = 1e-5f) {
   graph.RemoveDeadNodes();  // operands that a test declares and this graph does not use
