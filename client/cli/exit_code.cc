@@ -68,8 +68,15 @@ std::string ErrorName(const absl::Status& status, std::string* message) {
       return name;
     }
   }
-  if (ExitCodeOf(status) == kExitUsage) {
-    return std::string(FailureRowOf(FailureCode::kArgumentError).name);
+  switch (ExitCodeOf(status)) {
+    case kExitUsage:
+      return std::string(FailureRowOf(FailureCode::kArgumentError).name);
+    case kExitInterrupted:
+      return "INTERRUPTED";  // not CANCELLED: the job goes on
+    case kExitWaitTimeout:
+      return "WAIT_TIMEOUT";
+    default:
+      break;
   }
   return absl::StatusCodeToString(status.code());
 }

@@ -160,7 +160,7 @@ class BarView final : public ProgressView {
     } else if (event.has_progress()) {
       title_ = PrintableLine(event.progress().phase());
       fraction_ = event.progress().fraction();
-      Draw(title_, fraction_, CountOf(event.progress()), false);
+      Draw(title_, fraction_, CountOf(event.progress()), true);
     }
   }
   void OnDownload(int64_t done_bytes, int64_t total_bytes) override {

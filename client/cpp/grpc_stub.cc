@@ -1,5 +1,6 @@
 #include "client/cpp/grpc_stub.h"
 
+#include <grpc/grpc.h>
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
@@ -35,11 +36,20 @@ absl::StatusOr<Response> ToStatusOr(const grpc::Status& status, Response respons
   return response;
 }
 
-// A context with the options applied; interruption cancels the call.
+// How long a call waits for a connection before it fails as UNAVAILABLE. Waiting matters: a
+// synchronous channel makes progress only while somebody waits on it, so calls that fail at once while
+// the server restarts would leave the new connection to a poller that wakes every 5 s.
+constexpr std::chrono::seconds kConnectWait(1);
+
+// A context with the options applied, on a channel that is connected if it can be; interruption
+// cancels the call.
 class CallContext {
  public:
-  explicit CallContext(const CallOptions& options)
+  CallContext(const CallOptions& options, grpc::Channel& channel)
       : on_interrupt_(options.interruption, [this] { context_.TryCancel(); }) {
+    if (channel.GetState(/*try_to_connect=*/true) != GRPC_CHANNEL_READY) {
+      channel.WaitForConnected(std::chrono::system_clock::now() + kConnectWait);
+    }
     if (options.timeout != absl::InfiniteDuration()) {
       context_.set_deadline(std::chrono::system_clock::now() +
                             absl::ToChronoNanoseconds(options.timeout));
@@ -71,13 +81,14 @@ absl::Status Drain(CallContext& context, Reader& reader, Response response,
 class GrpcStub final : public Stub {
  public:
   explicit GrpcStub(const std::shared_ptr<grpc::Channel>& channel)
-      : jobs_(JobService::NewStub(channel)),
+      : channel_(channel),
+        jobs_(JobService::NewStub(channel)),
         blobs_(BlobService::NewStub(channel)),
         info_(ServerInfo::NewStub(channel)) {}
 
   absl::StatusOr<qbc::v1::SubmitJobResponse> SubmitJob(const qbc::v1::SubmitJobRequest& request,
                                                        const CallOptions& options) override {
-    CallContext context(options);
+    CallContext context(options, *channel_);
     qbc::v1::SubmitJobResponse response;
     const grpc::Status status = jobs_->SubmitJob(context.get(), request, &response);
     return ToStatusOr(status, std::move(response));
@@ -85,7 +96,7 @@ class GrpcStub final : public Stub {
 
   absl::StatusOr<qbc::v1::Job> GetJob(const qbc::v1::GetJobRequest& request,
                                       const CallOptions& options) override {
-    CallContext context(options);
+    CallContext context(options, *channel_);
     qbc::v1::Job response;
     const grpc::Status status = jobs_->GetJob(context.get(), request, &response);
     return ToStatusOr(status, std::move(response));
@@ -93,7 +104,7 @@ class GrpcStub final : public Stub {
 
   absl::StatusOr<qbc::v1::ListJobsResponse> ListJobs(const qbc::v1::ListJobsRequest& request,
                                                      const CallOptions& options) override {
-    CallContext context(options);
+    CallContext context(options, *channel_);
     qbc::v1::ListJobsResponse response;
     const grpc::Status status = jobs_->ListJobs(context.get(), request, &response);
     return ToStatusOr(status, std::move(response));
@@ -101,7 +112,7 @@ class GrpcStub final : public Stub {
 
   absl::StatusOr<qbc::v1::Job> CancelJob(const qbc::v1::CancelJobRequest& request,
                                          const CallOptions& options) override {
-    CallContext context(options);
+    CallContext context(options, *channel_);
     qbc::v1::Job response;
     const grpc::Status status = jobs_->CancelJob(context.get(), request, &response);
     return ToStatusOr(status, std::move(response));
@@ -109,7 +120,7 @@ class GrpcStub final : public Stub {
 
   absl::StatusOr<qbc::v1::FindMissingBlobsResponse> FindMissingBlobs(
       const qbc::v1::FindMissingBlobsRequest& request, const CallOptions& options) override {
-    CallContext context(options);
+    CallContext context(options, *channel_);
     qbc::v1::FindMissingBlobsResponse response;
     const grpc::Status status = blobs_->FindMissingBlobs(context.get(), request, &response);
     return ToStatusOr(status, std::move(response));
@@ -117,7 +128,7 @@ class GrpcStub final : public Stub {
 
   absl::StatusOr<qbc::v1::QueryWriteResponse> QueryWrite(const qbc::v1::QueryWriteRequest& request,
                                                          const CallOptions& options) override {
-    CallContext context(options);
+    CallContext context(options, *channel_);
     qbc::v1::QueryWriteResponse response;
     const grpc::Status status = blobs_->QueryWrite(context.get(), request, &response);
     return ToStatusOr(status, std::move(response));
@@ -125,7 +136,7 @@ class GrpcStub final : public Stub {
 
   absl::StatusOr<qbc::v1::GetCapabilitiesResponse> GetCapabilities(
       const CallOptions& options) override {
-    CallContext context(options);
+    CallContext context(options, *channel_);
     qbc::v1::GetCapabilitiesResponse response;
     const grpc::Status status = info_->GetCapabilities(context.get(), {}, &response);
     return ToStatusOr(status, std::move(response));
@@ -134,7 +145,7 @@ class GrpcStub final : public Stub {
   absl::Status WatchJob(
       const qbc::v1::WatchJobRequest& request, const CallOptions& options,
       absl::FunctionRef<bool(const qbc::v1::WatchJobResponse&)> on_response) override {
-    CallContext context(options);
+    CallContext context(options, *channel_);
     bool stopped = false;
     auto reader = jobs_->WatchJob(context.get(), request);
     const absl::Status status =
@@ -149,7 +160,7 @@ class GrpcStub final : public Stub {
   absl::Status ReadLog(
       const qbc::v1::ReadLogRequest& request, const CallOptions& options,
       absl::FunctionRef<absl::Status(const qbc::v1::ReadLogResponse&)> on_response) override {
-    CallContext context(options);
+    CallContext context(options, *channel_);
     auto reader = jobs_->ReadLog(context.get(), request);
     return Drain(context, *reader, qbc::v1::ReadLogResponse(), on_response);
   }
@@ -157,7 +168,7 @@ class GrpcStub final : public Stub {
   absl::Status ReadBlob(
       const qbc::v1::ReadBlobRequest& request, const CallOptions& options,
       absl::FunctionRef<absl::Status(const qbc::v1::ReadBlobResponse&)> on_response) override {
-    CallContext context(options);
+    CallContext context(options, *channel_);
     auto reader = blobs_->ReadBlob(context.get(), request);
     return Drain(context, *reader, qbc::v1::ReadBlobResponse(), on_response);
   }
@@ -165,7 +176,7 @@ class GrpcStub final : public Stub {
   absl::StatusOr<qbc::v1::WriteBlobResponse> WriteBlob(
       const qbc::v1::WriteBlobHeader& header, const CallOptions& options,
       absl::FunctionRef<absl::Status(std::string*)> next_chunk) override {
-    CallContext context(options);
+    CallContext context(options, *channel_);
     qbc::v1::WriteBlobResponse response;
     auto writer = blobs_->WriteBlob(context.get(), &response);
     qbc::v1::WriteBlobRequest request;
@@ -189,6 +200,7 @@ class GrpcStub final : public Stub {
   }
 
  private:
+  std::shared_ptr<grpc::Channel> channel_;  // gRPC shares it with the stubs
   std::unique_ptr<JobService::Stub> jobs_;
   std::unique_ptr<BlobService::Stub> blobs_;
   std::unique_ptr<ServerInfo::Stub> info_;
@@ -217,6 +229,13 @@ absl::StatusOr<std::string> ParseServerAddress(absl::string_view address) {
 }
 
 absl::StatusOr<std::unique_ptr<Stub>> CreateGrpcStub(absl::string_view address) {
+  // gRPC ends itself when its last object goes, and then waits up to 10 s for a poller. One reference
+  // that is never given back leaves that to the end of the process.
+  static const bool initialized = [] {
+    grpc_init();
+    return true;
+  }();
+  static_cast<void>(initialized);
   QB_ASSIGN_OR_RETURN(const std::string target, ParseServerAddress(address));
   grpc::ChannelArguments arguments;
   // A silent peer is noticed within 50 s; the server permits pings every 10 s.
