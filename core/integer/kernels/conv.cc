@@ -41,11 +41,10 @@ void PackWeights(const ConvParams& conv, const PackedConv& p, std::vector<T>& pa
     const int64_t channel = m % p.group_out;
     T* block = packed.data() + group * GroupElements(p) + channel / p.lanes * BlockElements(p);
     const int8_t* weights = conv.weights.data() + m * segments * p.segment_length;
-    for (int64_t s = 0; s < segments; ++s) {
-      for (int64_t e = 0; e < p.segment_length; ++e) {
-        const int64_t quad = s * p.segment_quads + e / p.quad;
-        block[(quad * p.lanes + channel % p.lanes) * p.quad + e % p.quad] =
-            weights[s * p.segment_length + e];
+    T* to = block + channel % p.lanes * p.quad;
+    for (int64_t s = 0; s < segments; ++s, weights += p.segment_length) {
+      for (int64_t e = 0; e < p.segment_length; e += p.quad, to += p.lanes * p.quad) {
+        std::copy(weights + e, weights + std::min(e + p.quad, p.segment_length), to);
       }
     }
   }

@@ -30,6 +30,22 @@ void CopyCodes(const std::vector<int8_t>* table, const uint8_t* from, int64_t by
   }
 }
 
+// `count` elements; strides in bytes.
+void CopyLine(const uint8_t* from, int64_t from_stride, uint8_t* to, int64_t to_stride,
+              int64_t count, int64_t element_bytes) {
+  if (from_stride == element_bytes && to_stride == element_bytes) {
+    std::memcpy(to, from, Bytes(count * element_bytes));
+  } else if (element_bytes == 1) {
+    for (int64_t i = 0; i < count; ++i) {
+      to[i * to_stride] = from[i * from_stride];
+    }
+  } else {
+    for (int64_t i = 0; i < count; ++i) {
+      std::memcpy(to + i * to_stride, from + i * from_stride, Bytes(element_bytes));
+    }
+  }
+}
+
 // Copies a box of `extent` elements; both sides walk with the strides given, in bytes.
 void CopyBox(const uint8_t* from, const std::vector<int64_t>& from_strides, uint8_t* to,
              const std::vector<int64_t>& to_strides, const Shape& extent, int64_t axis,
@@ -39,9 +55,8 @@ void CopyBox(const uint8_t* from, const std::vector<int64_t>& from_strides, uint
     return;
   }
   const size_t at = static_cast<size_t>(axis);
-  if (axis == extent.rank() - 1 && from_strides[at] == element_bytes &&
-      to_strides[at] == element_bytes) {
-    std::memcpy(to, from, Bytes(extent[axis] * element_bytes));
+  if (axis == extent.rank() - 1) {
+    CopyLine(from, from_strides[at], to, to_strides[at], extent[axis], element_bytes);
     return;
   }
   for (int64_t i = 0; i < extent[axis]; ++i) {
@@ -135,27 +150,37 @@ void RunResizeNearest(const KernelCall& call) {
   }
 }
 
-void RunDepthToSpace(const KernelCall& call) {
+namespace {
+
+// One row of the result after the other: block x block channels of a pixel become places.
+template <typename T>
+void SpreadDepth(const KernelCall& call) {
   const DepthToSpaceParams& p = call.params<DepthToSpaceParams>();
   const Shape& x = call.input_tensor(0).shape;
-  const int64_t element_bytes = SizeBytes(call.input_tensor(0).dtype);
   const int64_t channels = x[3] / (p.block * p.block);
-  uint8_t* out = call.out<uint8_t>();
+  T* out = call.out<T>();
   for (int64_t oy = 0; oy < x[1] * p.block; ++oy) {
-    for (int64_t ox = 0; ox < x[2] * p.block; ++ox) {
-      const uint8_t* pixel = call.input<uint8_t>(0) +
-                             (oy / p.block * x[2] + ox / p.block) * x[3] * element_bytes;
-      const int64_t place = oy % p.block * p.block + ox % p.block;
-      if (!p.crd) {
-        std::memcpy(out, pixel + place * channels * element_bytes, Bytes(channels * element_bytes));
-        out += channels * element_bytes;
-        continue;
-      }
-      for (int64_t c = 0; c < channels; ++c, out += element_bytes) {
-        std::memcpy(out, pixel + (c * p.block * p.block + place) * element_bytes,
-                    Bytes(element_bytes));
+    const T* pixel = call.input<T>(0) + oy / p.block * x[2] * x[3];
+    for (int64_t ix = 0; ix < x[2]; ++ix, pixel += x[3]) {
+      for (int64_t dx = 0; dx < p.block; ++dx, out += channels) {
+        const int64_t place = oy % p.block * p.block + dx;
+        const T* from = pixel + (p.crd ? place : place * channels);
+        const int64_t stride = p.crd ? p.block * p.block : 1;
+        for (int64_t c = 0; c < channels; ++c) {
+          out[c] = from[c * stride];
+        }
       }
     }
+  }
+}
+
+}  // namespace
+
+void RunDepthToSpace(const KernelCall& call) {
+  if (SizeBytes(call.input_tensor(0).dtype) == 1) {
+    SpreadDepth<uint8_t>(call);
+  } else {
+    SpreadDepth<uint32_t>(call);
   }
 }
 
