@@ -37,11 +37,12 @@ def is_terminal_event(event):
 
 
 class Client:
-    """Thread-safe."""
+    """Thread-safe. Calls wait for the connection: a channel on which every call fails at once makes
+    no progress between the calls."""
 
     def __init__(self, address, patience_s=60):
         self.channel = grpc.insecure_channel(address, options=[
-            ("grpc.initial_reconnect_backoff_ms", 50), ("grpc.min_reconnect_backoff_ms", 100),
+            ("grpc.initial_reconnect_backoff_ms", 50), ("grpc.min_reconnect_backoff_ms", 2000),
             ("grpc.max_reconnect_backoff_ms", 300), ("grpc.enable_retries", 0)])
         self.jobs = job_service_pb2_grpc.JobServiceStub(self.channel)
         self.blobs = blob_service_pb2_grpc.BlobServiceStub(self.channel)
@@ -58,7 +59,7 @@ class Client:
         deadline = time.monotonic() + self.patience_s
         while True:
             try:
-                return method(request, timeout=10)
+                return method(request, timeout=10, wait_for_ready=True)
             except grpc.RpcError as error:
                 if not is_transient(error) or time.monotonic() > deadline:
                     raise
@@ -86,7 +87,7 @@ class Client:
                 if on_chunk is not None:
                     on_chunk(start)
 
-        return self.blobs.WriteBlob(messages(), timeout=60)
+        return self.blobs.WriteBlob(messages(), timeout=60, wait_for_ready=True)
 
     def committed(self, upload_id, digest=""):
         return self.call(self.blobs.QueryWrite, blob_service_pb2.QueryWriteRequest(
@@ -115,7 +116,7 @@ class Client:
         while True:
             try:
                 request = blob_service_pb2.ReadBlobRequest(sha256=digest, offset=len(data))
-                for piece in self.blobs.ReadBlob(request, timeout=60):
+                for piece in self.blobs.ReadBlob(request, timeout=60, wait_for_ready=True):
                     assert piece.offset == len(data), "ReadBlob skipped bytes"
                     data += piece.data
                 return data
@@ -157,8 +158,9 @@ class Client:
         """Yields every event after `after_seq` exactly once, over as many connections as needed."""
         deadline = time.monotonic() + self.patience_s
         while True:
-            stream = self.jobs.WatchJob(job_service_pb2.WatchJobRequest(job_id=job_id,
-                                                                        after_seq=after_seq))
+            stream = self.jobs.WatchJob(
+                job_service_pb2.WatchJobRequest(job_id=job_id, after_seq=after_seq), timeout=300,
+                wait_for_ready=True)
             try:
                 for response in stream:
                     deadline = time.monotonic() + self.patience_s
@@ -205,4 +207,5 @@ class Client:
 
     def read_log(self, job_id):
         request = job_service_pb2.ReadLogRequest(job_id=job_id)
-        return b"".join(piece.data for piece in self.jobs.ReadLog(request, timeout=60))
+        return b"".join(piece.data for piece in self.jobs.ReadLog(request, timeout=60,
+                                                                  wait_for_ready=True))

@@ -62,7 +62,8 @@ class Cluster:
     def start_server(self):
         self.server = self._start(
             [binary("qbc-server"), "--listen", self.address, "--data-dir",
-             os.path.join(self.folder, "data"), "--lease-ttl", self.lease_ttl, *self.server_flags],
+             os.path.join(self.folder, "data"), "--lease-ttl", self.lease_ttl, "--retry-base", "100ms",
+             *self.server_flags],
             "server")
 
     def start_agent(self, name):
@@ -119,7 +120,9 @@ class Cluster:
         for pid in self.children():
             problems.append(f"process {pid} of an attempt survived")
             os.kill(pid, signal.SIGKILL)
-        for name in self.agents:
+        for name, process in self.agents.items():
+            if process.returncode != 0:
+                continue  # was killed and not started again: nobody could clean up
             attempts = os.path.join(self.work_dir(name), "attempts")
             if os.path.isdir(attempts) and os.listdir(attempts):
                 problems.append(f"agent {name} left {os.listdir(attempts)}")

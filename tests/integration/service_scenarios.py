@@ -37,9 +37,11 @@ class ServiceTest(unittest.TestCase):
             self.cluster.start_agent(name)
         self.client = Client(self.cluster.address)
         self.addCleanup(self.client.close)
+        self.client.wait_until_ready()
 
     def leave(self):
-        if not self._outcome.success:
+        result = self._outcome.result
+        if any(test is self for test, _ in result.failures + result.errors):
             print(self.cluster.tail_of_logs())
         self.cluster.__exit__(None, None, None)
 
@@ -403,7 +405,7 @@ class Uploads(ServiceTest):
 
         with self.assertRaises(grpc.RpcError):
             self.client.write_once(self.data, upload_id, 0, on_chunk=kill_in_the_middle)
-        self.assertTrue(killed.is_set())
+        self.assertTrue(killed.wait(20))
         self.cluster.start_server()
         self.client.wait_until_ready()
         committed = self.client.committed(upload_id).committed_bytes

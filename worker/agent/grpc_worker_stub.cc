@@ -23,6 +23,7 @@ constexpr seconds kCallDeadline(10);
 // A stream ends itself when the peer is gone (keepalive) or the attempt is stopped; the deadline is
 // only the last resort.
 constexpr seconds kStreamDeadline(3600);
+constexpr seconds kConnectWait(1);
 
 // A connection that broke in the middle of a call shows as one of these instead of UNAVAILABLE.
 bool IsBrokenConnection(const grpc::Status& status) {
@@ -68,7 +69,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& server) {
   grpc::ChannelArguments arguments;
   // A restarted server is found within a second.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 200);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 2000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
@@ -81,10 +82,13 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& server) {
 class GrpcWorkerStub final : public WorkerStub {
  public:
   explicit GrpcWorkerStub(const std::shared_ptr<grpc::Channel>& channel)
-      : worker_(v1::WorkerService::NewStub(channel)), blobs_(v1::BlobService::NewStub(channel)) {}
+      : channel_(channel),
+        worker_(v1::WorkerService::NewStub(channel)),
+        blobs_(v1::BlobService::NewStub(channel)) {}
 
   absl::StatusOr<v1::SyncResponse> Sync(const v1::SyncRequest& request,
                                         CallHandle& handle) override {
+    QB_RETURN_IF_ERROR(WaitForConnection());
     grpc::ClientContext context;
     SetDeadline(context, kCallDeadline + seconds(request.max_wait().seconds() + 1));
     v1::SyncResponse response;
@@ -113,6 +117,7 @@ class GrpcWorkerStub final : public WorkerStub {
   }
 
   absl::Status ReadBlob(const std::string& sha256, int64_t offset, BlobSink sink) override {
+    QB_RETURN_IF_ERROR(WaitForConnection());
     grpc::ClientContext context;
     SetDeadline(context, kStreamDeadline);
     v1::ReadBlobRequest request;
@@ -142,6 +147,7 @@ class GrpcWorkerStub final : public WorkerStub {
 
   absl::StatusOr<v1::WriteBlobResponse> WriteBlob(const v1::WriteBlobHeader& header,
                                                   BlobSource source) override {
+    QB_RETURN_IF_ERROR(WaitForConnection());
     grpc::ClientContext context;
     SetDeadline(context, kStreamDeadline);
     v1::WriteBlobResponse response;
@@ -172,8 +178,19 @@ class GrpcWorkerStub final : public WorkerStub {
   }
 
  private:
+  // A synchronous channel makes progress only while some call waits on it. Calls that fail at once
+  // while the server restarts would leave the new connection to a poller that wakes every 5 s.
+  absl::Status WaitForConnection() {
+    if (channel_->GetState(/*try_to_connect=*/true) == GRPC_CHANNEL_READY ||
+        channel_->WaitForConnected(std::chrono::system_clock::now() + kConnectWait)) {
+      return absl::OkStatus();
+    }
+    return absl::UnavailableError("no connection to the server");
+  }
+
   template <typename Response, typename Stub, typename Method, typename Request>
-  static absl::StatusOr<Response> Call(Stub& stub, Method method, const Request& request) {
+  absl::StatusOr<Response> Call(Stub& stub, Method method, const Request& request) {
+    QB_RETURN_IF_ERROR(WaitForConnection());
     grpc::ClientContext context;
     SetDeadline(context, kCallDeadline);
     Response response;
@@ -182,6 +199,7 @@ class GrpcWorkerStub final : public WorkerStub {
     return response;
   }
 
+  const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::WorkerService::Stub> worker_;
   const std::unique_ptr<v1::BlobService::Stub> blobs_;
 };
