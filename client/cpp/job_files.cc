@@ -201,8 +201,11 @@ absl::StatusOr<LocalManifest> CollectLabelledFolder(const std::string& path,
   }
   std::sort(samples.begin(), samples.end());
   ManifestBuilder builder;
-  Json listing = Json::Array();
+  std::string listing;
   for (const std::string& name : samples) {
+    if (name.find_first_of("\r\n") != std::string::npos) {
+      return absl::InvalidArgumentError("a sample's name has a line break, which no listing can hold");
+    }
     const std::string inside = absl::StrCat("samples/", name);
     const std::string file = absl::StrCat(path, "/", name);
     if (IsFolder(file)) {
@@ -210,14 +213,14 @@ absl::StatusOr<LocalManifest> CollectLabelledFolder(const std::string& path,
     } else {
       QB_RETURN_IF_ERROR(builder.AddFile(inside, file));
     }
-    listing.Append(inside);
+    absl::StrAppend(&listing, inside, "\n");
   }
   if (samples.empty()) {
     return absl::InvalidArgumentError("the folder has no samples");
   }
-  QB_RETURN_IF_ERROR(builder.AddContent("samples.json", listing.Dump()));
+  QB_RETURN_IF_ERROR(builder.AddContent("samples.txt", std::move(listing)));
   QB_RETURN_IF_ERROR(builder.AddFile("labels.csv", labels));
-  return builder.Build("samples.json");
+  return builder.Build("samples.txt");
 }
 
 absl::StatusOr<LocalManifest> CollectUnnamed(const std::string& path, const std::string& labels,

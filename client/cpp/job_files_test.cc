@@ -130,10 +130,10 @@ TEST(CollectDataset, KeepsLabelsApartFromTheSamples) {
       const LocalManifest set,
       CollectDataset(dir.File("eval"), dir.File("eval/labels.csv"), &labels_path));
   EXPECT_EQ(labels_path, "labels.csv");
-  EXPECT_THAT(PathsOf(set), ElementsAre("labels.csv", "samples.json", "samples/000.npy",
+  EXPECT_THAT(PathsOf(set), ElementsAre("labels.csv", "samples.txt", "samples/000.npy",
                                         "samples/001.npy"));
-  EXPECT_EQ(set.manifest.main(), "samples.json");
-  EXPECT_EQ(ContentOf(set, "samples.json"), R"(["samples/000.npy","samples/001.npy"])");
+  EXPECT_EQ(set.manifest.main(), "samples.txt");
+  EXPECT_EQ(ContentOf(set, "samples.txt"), "samples/000.npy\nsamples/001.npy\n");
 }
 
 }  // namespace
