@@ -1,7 +1,6 @@
 #include "core/config/compile_config.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -10,6 +9,7 @@
 #include "core/base/check.h"
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
+#include "core/config/field_check.h"
 #include "core/config/nearest.h"
 #include "core/config/schema.h"
 
@@ -17,77 +17,6 @@ namespace qb {
 namespace {
 
 using FlatValues = std::vector<std::pair<std::string, Json>>;
-
-absl::string_view TypeName(FieldType type) {
-  switch (type) {
-    case FieldType::kBool:
-      return "true or false";
-    case FieldType::kInt:
-    case FieldType::kIntChoice:
-      return "an integer";
-    case FieldType::kFloat:
-      return "a number";
-    case FieldType::kString:
-    case FieldType::kEnum:
-      return "a string";
-    case FieldType::kStringList:
-      return "a list of strings";
-    case FieldType::kIntList:
-      return "a list of integers";
-    case FieldType::kAny:
-      return "an object or a list";
-  }
-  return "";
-}
-
-bool HasType(const Json& value, FieldType type) {
-  const auto all = [&](bool (Json::*is)() const) {
-    return value.is_array() &&
-           std::all_of(value.items().begin(), value.items().end(),
-                       [&](const Json& item) { return (item.*is)(); });
-  };
-  switch (type) {
-    case FieldType::kBool:
-      return value.is_bool();
-    case FieldType::kInt:
-    case FieldType::kIntChoice:
-      return value.is_int();
-    case FieldType::kFloat:
-      return value.is_number();
-    case FieldType::kString:
-    case FieldType::kEnum:
-      return value.is_string();
-    case FieldType::kStringList:
-      return all(&Json::is_string);
-    case FieldType::kIntList:
-      return all(&Json::is_int);
-    case FieldType::kAny:
-      return value.is_object() || value.is_array();
-  }
-  return false;
-}
-
-// What is wrong with `value`, or "".
-std::string CheckValue(const FieldDef& field, const Json& value) {
-  if (!HasType(value, field.type)) {
-    return absl::StrCat(field.path, ": ", value.Dump(), " is not accepted; it takes ",
-                        TypeName(field.type));
-  }
-  if (field.type == FieldType::kEnum || field.type == FieldType::kIntChoice) {
-    const std::string text = value.is_string() ? value.as_string() : absl::StrCat(value.as_int());
-    const std::vector<std::string> accepted = absl::StrSplit(field.accepted, ' ');
-    if (std::find(accepted.begin(), accepted.end(), text) == accepted.end()) {
-      return absl::StrCat(field.path, ": ", value.Dump(), " is not accepted; it takes one of ",
-                          absl::StrJoin(accepted, ", "));
-    }
-  }
-  if (value.is_number() && field.min <= field.max &&
-      !(value.as_double() >= field.min && value.as_double() <= field.max)) {
-    return absl::StrCat(field.path, ": ", value.Dump(), " is outside [", field.min, ", ",
-                        field.max, "]");
-  }
-  return "";
-}
 
 bool IsSection(absl::string_view path) {
   const std::string prefix = absl::StrCat(path, ".");
@@ -116,6 +45,17 @@ std::vector<std::string> SiblingKeys(absl::string_view parent) {
   return keys;
 }
 
+// The camelCase spelling of `key` below `parent`, when that is how a field or section there is called in
+// snake_case; else the key itself.
+std::string CamelSpelling(absl::string_view parent, const std::string& key) {
+  for (const std::string& candidate : SiblingKeys(parent)) {
+    if (candidate != key && SnakeCase(candidate) == key) {
+      return candidate;
+    }
+  }
+  return key;
+}
+
 // Turns the tree of a file into (path, value) pairs and collects problems.
 class Flattener {
  public:
@@ -128,15 +68,17 @@ class Flattener {
       return;
     }
     std::vector<std::string> seen_sections;
-    for (const auto& [key, value] : root.members()) {
+    for (const auto& [spelled, value] : root.members()) {
+      const std::string key = CamelSpelling("", spelled);
       const ConfigGroup* group = FindGroup(key);
       if (group == nullptr) {
-        AddSection(key, key, value, seen_sections);
+        AddSection(key, spelled, value, seen_sections);
         continue;
       }
       for (const auto& [section, content] : value.members()) {
-        const std::string flat =
-            section == "EquivalentTransformation" ? "equivalentTransformation" : section;
+        const std::string flat = section == "EquivalentTransformation"
+                                     ? "equivalentTransformation"
+                                     : CamelSpelling("", section);
         const auto& sections = group->sections;
         if (std::find(sections.begin(), sections.end(), flat) == sections.end()) {
           Unknown(key, section, std::vector<std::string>(sections.begin(), sections.end()));
@@ -161,7 +103,7 @@ class Flattener {
                   std::vector<std::string>& seen) {
     if (std::find(seen.begin(), seen.end(), path) != seen.end()) {
       problems_.push_back(
-          absl::StrCat(spelled, ": the section '", path, "' is given in both spellings"));
+          absl::StrCat(spelled, ": '", path, "' is given in both spellings"));
       return;
     }
     seen.push_back(path);
@@ -171,11 +113,10 @@ class Flattener {
   void Add(const std::string& path, const Json& value) {
     const FieldDef* field = FindConfigField(path);
     if (field != nullptr) {
-      const std::string problem = CheckValue(*field, value);
-      if (problem.empty()) {
+      const size_t before = problems_.size();
+      CheckField(*field, value, problems_);
+      if (problems_.size() == before) {
         values_.emplace_back(path, value);
-      } else {
-        problems_.push_back(problem);
       }
       return;
     }
@@ -187,8 +128,10 @@ class Flattener {
     } else if (!value.is_object()) {
       problems_.push_back(absl::StrCat(path, ": ", value.Dump(), " is not an object of fields"));
     } else {
+      std::vector<std::string> seen;
       for (const auto& [key, child] : value.members()) {
-        Add(absl::StrCat(path, ".", key), child);
+        AddSection(absl::StrCat(path, ".", CamelSpelling(path, key)),
+                   absl::StrCat(path, ".", key), child, seen);
       }
     }
   }
@@ -301,12 +244,17 @@ absl::StatusOr<CompileConfig> CompileConfig::Resolve(const ConfigSources& source
   }
   for (const ConfigOverride& item : sources.overrides) {
     const FieldDef* field = FindConfigField(item.path);
-    const std::string problem =
-        field == nullptr ? absl::StrCat(item.path, ": unknown field") : CheckValue(*field, item.value);
-    if (problem.empty()) {
-      config.values_[item.path] = {item.value, item.origin};
+    std::vector<std::string> found;
+    if (field == nullptr) {
+      found.push_back(absl::StrCat(item.path, ": unknown field"));
     } else {
+      CheckField(*field, item.value, found);
+    }
+    for (const std::string& problem : found) {
       problems.push_back(absl::StrCat(item.origin, ": ", problem));
+    }
+    if (found.empty()) {
+      config.values_[item.path] = {item.value, item.origin};
     }
   }
   for (const FieldDef& field : ConfigFields()) {

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "absl/strings/ascii.h"
+
 namespace qb {
 namespace {
 
@@ -55,9 +57,9 @@ constexpr auto kFields = std::to_array<FieldDef>({
      "preprocess raw samples"},
     {"preprocessing.autoConvertFormat", T::kBool, "false", kFree, kNone, "", S::kRecorded,
      "convert channel order and layout of samples"},
-    {"preprocessing.pipeline", T::kAny, "[]", kFree, kNone, "", S::kRecorded,
+    {"preprocessing.pipeline", T::kPipeline, "[]", kFree, kNone, "", S::kRecorded,
      "steps in order"},
-    {"preprocessing.inputConfigs", T::kAny, "{}", kFree, kNone, "", S::kRecorded,
+    {"preprocessing.inputConfigs", T::kPipelines, "{}", kFree, kNone, "", S::kRecorded,
      "steps by input name"},
     {"resourceManagement.weightDtype", T::kEnum, R"("float32")", kFree, kNone,
      "float32 float16 bfloat16", S::kRecorded, "dtype of weights while compiling"},
@@ -69,6 +71,10 @@ constexpr auto kFields = std::to_array<FieldDef>({
      "threads; 0 = all that the process may use"},
     {"resourceManagement.weightMemory.method", T::kInt, "0", 0, 4, "", S::kRecorded,
      "index into methodList"},
+    {"resourceManagement.weightMemory.methodList", T::kStringList,
+     R"(["DeleteFloat","SaveFloat","MoveFloat","KeepFloat","KeepAll"])", kFree, kNone,
+     "DeleteFloat SaveFloat MoveFloat KeepFloat KeepAll", S::kRecorded,
+     "what may become of float weights"},
 
     {"calibration.method", T::kIntChoice, "1", kFree, kNone, "0 1 2 3", S::kHonoured,
      "0 one activation scale a layer; 1 layers that feed one consumer share statistics; 2, 3 the "
@@ -92,12 +98,36 @@ constexpr auto kFields = std::to_array<FieldDef>({
      S::kRecorded, "LUT refinement"},
     {"calibration.maxSampleSizeForQuantScheme", T::kInt, "16", 1, 100000, "", S::kRecorded,
      "samples that a scheme search may use"},
-    {"calibration.layerOverrides.method", T::kAny, "{}", kFree, kNone, "", S::kRefused,
+    {"calibration.layerOverrides.method", T::kMethods, "{}", kFree, kNone, "0 1 2 3", S::kRefused,
      "method by layer"},
-    {"bit.transformer.activation", T::kAny, "{}", kFree, kNone, "", S::kRefused,
-     "activation bits by role"},
-    {"bit.transformer.weight", T::kAny, "{}", kFree, kNone, "", S::kRefused,
-     "weight bits by role"},
+    {"bit.transformer.activation.query", T::kIntChoice, "8", kFree, kNone, "8 16", S::kRefused,
+     "bits of query activations"},
+    {"bit.transformer.activation.key", T::kIntChoice, "8", kFree, kNone, "8 16", S::kRefused,
+     "bits of key activations"},
+    {"bit.transformer.activation.value", T::kIntChoice, "8", kFree, kNone, "8 16", S::kRefused,
+     "bits of value activations"},
+    {"bit.transformer.activation.head", T::kIntChoice, "8", kFree, kNone, "8 16", S::kRefused,
+     "bits of head activations"},
+    {"bit.transformer.activation.output", T::kIntChoice, "8", kFree, kNone, "8 16", S::kRefused,
+     "bits of output activations"},
+    {"bit.transformer.activation.router", T::kIntChoice, "8", kFree, kNone, "8 16", S::kRefused,
+     "bits of router activations"},
+    {"bit.transformer.activation.ffn", T::kFfnBits, "8", kFree, kNone, "8 16", S::kRefused,
+     "bits of feed-forward activations: a number, or {up, gate, down}"},
+    {"bit.transformer.weight.query", T::kIntChoice, "8", kFree, kNone, "4 8 16", S::kRefused,
+     "bits of query weights"},
+    {"bit.transformer.weight.key", T::kIntChoice, "8", kFree, kNone, "4 8 16", S::kRefused,
+     "bits of key weights"},
+    {"bit.transformer.weight.value", T::kIntChoice, "8", kFree, kNone, "4 8 16", S::kRefused,
+     "bits of value weights"},
+    {"bit.transformer.weight.head", T::kIntChoice, "8", kFree, kNone, "4 8 16", S::kRefused,
+     "bits of head weights"},
+    {"bit.transformer.weight.output", T::kIntChoice, "8", kFree, kNone, "4 8 16", S::kRefused,
+     "bits of output weights"},
+    {"bit.transformer.weight.router", T::kIntChoice, "8", kFree, kNone, "4 8 16", S::kRefused,
+     "bits of router weights"},
+    {"bit.transformer.weight.ffn", T::kFfnBits, "8", kFree, kNone, "4 8 16", S::kRefused,
+     "bits of feed-forward weights: a number, or {up, gate, down}"},
     {"bit.layerOverrides.activation16Bits", T::kStringList, "[]", kFree, kNone, "", S::kRefused,
      "layers with 16-bit activations"},
     {"bit.layerOverrides.weight16Bits", T::kStringList, "[]", kFree, kNone, "", S::kRefused,
@@ -109,6 +139,23 @@ constexpr auto kFields = std::to_array<FieldDef>({
 
     {"hessianQuant.apply", T::kBool, "false", kFree, kNone, "", S::kRefused,
      "second-order weight rounding"},
+    {"hessianQuant.hessianDtype", T::kEnum, R"("fp32")", kFree, kNone, "fp32 bf16", S::kRecorded,
+     "how the accumulated Hessian is stored"},
+    {"hessianQuant.solver", T::kEnum, R"("symmetric")", kFree, kNone,
+     "symmetric asymmetric_causal asymmetric_refit", S::kRecorded,
+     "which inputs the rounding error is measured on"},
+    {"hessianQuant.rescomp", T::kBool, "false", kFree, kNone, "", S::kRecorded,
+     "an extra correction between blocks"},
+    {"hessianQuant.attributes.actOrder", T::kBool, "true", kFree, kNone, "", S::kRecorded,
+     "columns by falling diagonal of the Hessian"},
+    {"hessianQuant.attributes.blockSize", T::kInt, "256", 1, 65536, "", S::kRecorded,
+     "columns a block"},
+    {"hessianQuant.attributes.percDamp", T::kFloat, "0.01", 0, 10, "", S::kRecorded,
+     "damping as a share of the mean diagonal"},
+    {"hessianQuant.attributes.alpha", T::kFloat, "0.25", 0, 1, "", S::kRecorded,
+     "weight of the input mismatch"},
+    {"hessianQuant.attributes.groupSize", T::kInt, "0", 0, 65536, "", S::kRecorded,
+     "input channels a weight scale; 0 = all; above 0 only with solver symmetric and no rescomp"},
     {"biasCorrection.apply", T::kBool, "true", kFree, kNone, "", S::kHonoured,
      "fold each layer's mean error into its bias"},
     {"biasCorrection.attributes.applyLayers", T::kStringList, "[]", kFree, kNone, "", S::kHonoured,
@@ -116,27 +163,94 @@ constexpr auto kFields = std::to_array<FieldDef>({
     {"biasCorrection.attributes.excludeLayers", T::kStringList, "[]", kFree, kNone, "",
      S::kHonoured, "layers left out"},
     {"mod.apply", T::kBool, "false", kFree, kNone, "", S::kRefused, "train scales and biases"},
+    {"mod.attributes.epochs", T::kInt, "1", 1, 10000, "", S::kRecorded, "passes over the samples"},
+    {"mod.attributes.learningRate", T::kFloat, "0.001", 0, 10, "", S::kRecorded, "step size"},
+    {"mod.attributes.batchSize", T::kInt, "1", 1, 4096, "", S::kRecorded, "samples a step"},
+    {"mod.attributes.loss", T::kEnum, R"("mse")", kFree, kNone, "mse kl cosine", S::kRecorded,
+     "distance to the float model"},
+    {"mod.attributes.layers", T::kStringList, "[]", kFree, kNone, "", S::kRecorded,
+     "layers to train; empty = all"},
     {"llm.apply", T::kBool, "false", kFree, kNone, "", S::kRefused, "language model settings"},
+    {"llm.attributes.maxSequenceLength", T::kInt, "4096", 1, 1048576, "", S::kRecorded,
+     "tokens of a prompt"},
+    {"llm.attributes.maxCacheLength", T::kInt, "4096", 1, 1048576, "", S::kRecorded,
+     "tokens in the key-value cache; at least maxSequenceLength"},
+    {"llm.attributes.maxDataLength", T::kInt, "4096", 1, 1048576, "", S::kRecorded,
+     "tokens of a calibration sample"},
+    {"llm.attributes.maxCoreDataLength", T::kInt, "128", 1, 1048576, "", S::kRecorded,
+     "tokens that a core takes at once"},
+    {"llm.attributes.calibration.useFullSeqLength", T::kBool, "false", kFree, kNone, "",
+     S::kRecorded, "calibrate on whole sequences"},
+    {"llm.attributes.runtime.batchSize", T::kInt, "1", 1, 256, "", S::kRecorded,
+     "sequences at once; above 1 the scheme is single, global4 or global8"},
+    {"llm.attributes.runtime.dynamicRope", T::kBool, "false", kFree, kNone, "", S::kRecorded,
+     "rotary tables at run time"},
+    {"llm.attributes.runtime.dynamicMask", T::kBool, "false", kFree, kNone, "", S::kRecorded,
+     "attention mask at run time"},
+    {"llm.attributes.debug", T::kAny, "{}", kFree, kNone, "", S::kRecorded, "free-form metadata"},
     {"moe.apply", T::kBool, "false", kFree, kNone, "", S::kRefused, "mixture of experts"},
+    {"moe.attributes.topK", T::kInt, "0", 0, 1024, "", S::kRecorded, "experts a token; 0 = the model's"},
+    {"moe.attributes.expertSelection", T::kString, R"("")", kFree, kNone, "", S::kRecorded,
+     "how experts are chosen"},
     {"equivalentTransformation.NormConv.apply", T::kBool, "false", kFree, kNone, "", S::kRefused,
      "scale norm and convolution"},
     {"equivalentTransformation.QK.apply", T::kBool, "false", kFree, kNone, "", S::kRefused,
      "scale query and key"},
     {"equivalentTransformation.UD.apply", T::kBool, "false", kFree, kNone, "", S::kRefused,
      "scale up and down projections"},
+    {"equivalentTransformation.UD.learn", T::kBool, "false", kFree, kNone, "", S::kRecorded,
+     "learn the up/down scales"},
     {"equivalentTransformation.VO.apply", T::kBool, "false", kFree, kNone, "", S::kRefused,
      "scale value and output projections"},
+    {"equivalentTransformation.SpinR1.apply", T::kBool, "false", kFree, kNone, "", S::kRefused,
+     "rotate the residual stream"},
+    {"equivalentTransformation.SpinR2.apply", T::kBool, "false", kFree, kNone, "", S::kRefused,
+     "rotate value and output by head"},
+    {"equivalentTransformation.QKRotation.apply", T::kBool, "false", kFree, kNone, "", S::kRefused,
+     "rotate query and key"},
+    {"equivalentTransformation.FeedForwardMultiLut.apply", T::kBool, "false", kFree, kNone, "", S::kRefused,
+     "several tables for feed-forward activations"},
+    {"equivalentTransformation.OptimizeFFN.apply", T::kBool, "false", kFree, kNone, "", S::kRefused,
+     "rearrange feed-forward layers"},
+    {"equivalentTransformation.HeadOutChRotation.apply", T::kBool, "false", kFree, kNone, "", S::kRefused,
+     "rotate the head's output channels"},
+    {"equivalentTransformation.HeadOutChRotation.matrixPath", T::kString, R"("")", kFree, kNone, "",
+     S::kRecorded, "file of the rotation matrix"},
     {"searchWeightScale.apply", T::kBool, "false", kFree, kNone, "", S::kRefused,
      "search weight scales"},
+    {"searchWeightScale.transformer.query", T::kBool, "false", kFree, kNone, "", S::kRecorded,
+     "search for query weights"},
+    {"searchWeightScale.transformer.key", T::kBool, "false", kFree, kNone, "", S::kRecorded,
+     "search for key weights"},
+    {"searchWeightScale.transformer.value", T::kBool, "false", kFree, kNone, "", S::kRecorded,
+     "search for value weights"},
+    {"searchWeightScale.transformer.out", T::kBool, "false", kFree, kNone, "", S::kRecorded,
+     "search for out weights"},
+    {"searchWeightScale.transformer.ffn", T::kBool, "false", kFree, kNone, "", S::kRecorded,
+     "search for ffn weights"},
+    {"searchWeightScale.layers", T::kStringList, "[]", kFree, kNone, "", S::kRecorded,
+     "convolution and linear layers by name or glob"},
     {"loadScale.apply", T::kBool, "false", kFree, kNone, "", S::kRefused, "load stored scales"},
+    {"loadScale.path", T::kString, R"("")", kFree, kNone, "", S::kRecorded, "file of stored scales"},
     {"runtimeOptions.version", T::kString, R"("0.0.0")", kFree, kNone, "", S::kRecorded,
      "runtime version metadata"},
     {"saveSample.apply", T::kBool, "false", kFree, kNone, "", S::kRefused,
      "write the samples that calibration saw"},
+    {"saveSample.path", T::kString, R"("./samples")", kFree, kNone, "", S::kRecorded,
+     "folder for the samples"},
+    {"saveSample.maxSamples", T::kInt, "16", 1, 1000000, "", S::kRecorded, "how many are written"},
     {"extraOutput.apply", T::kBool, "false", kFree, kNone, "", S::kRefused,
      "named layers become outputs"},
+    {"extraOutput.layers", T::kStringList, "[]", kFree, kNone, "", S::kRecorded,
+     "layers that become outputs"},
     {"autoTune.apply", T::kBool, "false", kFree, kNone, "", S::kRefused,
      "raise the most sensitive layers to 16 bit"},
+    {"autoTune.metric", T::kEnum, R"("top1Agreement")", kFree, kNone, "sqnr cosine top1Agreement",
+     S::kRecorded, "what has to reach the target"},
+    {"autoTune.target", T::kFloat, "0.99", -200, 200, "", S::kRecorded,
+     "value to reach: dB of sqnr, else a share"},
+    {"autoTune.maxHighPrecisionShare", T::kFloat, "0.1", 0, 1, "", S::kRecorded,
+     "most layers that may be raised, as a share"},
 });
 
 constexpr auto kRemoved = std::to_array<RemovedKey>({
@@ -165,6 +279,26 @@ const FieldDef* FindConfigField(absl::string_view path) {
     }
   }
   return nullptr;
+}
+
+std::string SnakeCase(absl::string_view camel_case) {
+  if (camel_case == "calibDataPaths") {
+    return "calib_data_path";
+  }
+  std::string snake;
+  for (size_t i = 0; i < camel_case.size(); ++i) {
+    const char c = camel_case[i];
+    const bool upper = absl::ascii_isupper(static_cast<unsigned char>(c));
+    const bool after_lower =
+        i > 0 && !absl::ascii_isupper(static_cast<unsigned char>(camel_case[i - 1]));
+    const bool before_lower = i + 1 < camel_case.size() &&
+                              absl::ascii_islower(static_cast<unsigned char>(camel_case[i + 1]));
+    if (upper && i > 0 && (after_lower || before_lower)) {
+      snake.push_back('_');
+    }
+    snake.push_back(absl::ascii_tolower(static_cast<unsigned char>(c)));
+  }
+  return snake;
 }
 
 absl::Span<const RemovedKey> RemovedConfigKeys() { return kRemoved; }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -17,7 +18,11 @@ enum class FieldType {
   kIntChoice,   // an integer out of `accepted`
   kStringList,
   kIntList,
-  kAny,         // object or list that its own part checks
+  kFfnBits,     // an integer out of `accepted`, or {up, gate, down} of such
+  kPipeline,    // a list of preprocessing steps (pipeline_steps.h)
+  kPipelines,   // {input name: {pipeline, autoConvertFormat}}
+  kMethods,     // {layer name or glob: integer out of `accepted`}
+  kAny,         // a free-form object
 };
 
 enum class FieldSupport {
@@ -40,6 +45,10 @@ struct FieldDef {
 absl::Span<const FieldDef> ConfigFields();
 // Null when there is no such field.
 const FieldDef* FindConfigField(absl::string_view path);
+
+// The name of one level in the Python API: camelCase -> snake_case, with the API's own names for a few
+// (calibDataPaths is calib_data_path). Files may use either spelling.
+std::string SnakeCase(absl::string_view camel_case);
 
 // Keys that older releases of the reference knew, with what replaces them.
 struct RemovedKey {
