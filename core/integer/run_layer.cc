@@ -152,35 +152,45 @@ absl::Status RunNetwork(const Network& network, absl::Span<const void* const> in
   return runner.Run(inputs, outputs);
 }
 
+namespace {
+
+// Adds to sums[c] what one tap meets in one row of the input: (x - zero point) of every pixel that an
+// output pixel of the row looks at through it. `column` is the tap's column for the first output pixel.
+void AddTapRow(const Window& w, const int8_t* row, int64_t column, int32_t zero_point,
+               int64_t* sums) {
+  // A row of codes fits int32: at most 2^24 of them, each below 2^7.
+  std::vector<int32_t> row_sums(static_cast<size_t>(w.in_c), 0);
+  int64_t met = 0;
+  for (int64_t ox = 0; ox < w.out_w; ++ox) {
+    const int64_t x = ox * w.stride_w + column;
+    if (x < 0 || x >= w.in_w) {
+      continue;
+    }
+    ++met;
+    const int8_t* pixel = row + x * w.in_c;
+    for (int64_t c = 0; c < w.in_c; ++c) {
+      row_sums[static_cast<size_t>(c)] += pixel[c];
+    }
+  }
+  for (int64_t c = 0; c < w.in_c; ++c) {
+    sums[c] += row_sums[static_cast<size_t>(c)] - met * zero_point;
+  }
+}
+
+}  // namespace
+
 std::vector<int64_t> ConvTapSums(const Layer& layer, const Network& network, const void* input) {
   const ConvParams& conv = std::get<ConvParams>(layer.params);
   const TensorInfo& x = TensorOf(network, layer.inputs[0]);
   const Window w = WindowOf(conv, x.shape, TensorOf(network, layer.output).shape);
   std::vector<int64_t> sums(static_cast<size_t>(w.taps() * w.in_c), 0);
-  std::vector<int32_t> row_sums(static_cast<size_t>(w.in_c));
   for (int64_t tap = 0; tap < w.taps(); ++tap) {
-    int64_t* tap_sums = sums.data() + tap * w.in_c;
+    const int64_t column = tap % w.kernel_w * w.dilation_w - w.pad_left;
     for (int64_t oy = 0; oy < w.out_h; ++oy) {
       const int64_t y = oy * w.stride_h - w.pad_top + tap / w.kernel_w * w.dilation_h;
-      if (y < 0 || y >= w.in_h) {
-        continue;
-      }
-      // A row of codes fits int32: at most 2^24 of them, each below 2^7.
-      std::fill(row_sums.begin(), row_sums.end(), 0);
-      int64_t met = 0;
-      for (int64_t ox = 0; ox < w.out_w; ++ox) {
-        const int64_t at = ox * w.stride_w - w.pad_left + tap % w.kernel_w * w.dilation_w;
-        if (at < 0 || at >= w.in_w) {
-          continue;
-        }
-        ++met;
-        const int8_t* pixel = static_cast<const int8_t*>(input) + (y * w.in_w + at) * w.in_c;
-        for (int64_t c = 0; c < w.in_c; ++c) {
-          row_sums[static_cast<size_t>(c)] += pixel[c];
-        }
-      }
-      for (int64_t c = 0; c < w.in_c; ++c) {
-        tap_sums[c] += row_sums[static_cast<size_t>(c)] - met * x.zero_point;
+      if (y >= 0 && y < w.in_h) {
+        AddTapRow(w, static_cast<const int8_t*>(input) + y * w.in_w * w.in_c, column, x.zero_point,
+                  sums.data() + tap * w.in_c);
       }
     }
   }
