@@ -259,7 +259,7 @@ absl::StatusOr<CompileConfig> CompileConfig::Resolve(const ConfigSources& source
   }
   for (const FieldDef& field : ConfigFields()) {
     const Value& value = config.values_[std::string(field.path)];
-    if (field.support == FieldSupport::kRefused &&
+    if (!sources.for_dump && field.support == FieldSupport::kRefused &&
         value.json.Dump() != Json::Parse(field.default_json)->Dump()) {
       problems.push_back(absl::StrCat(field.path, ": ", value.json.Dump(),
                                       " is not supported yet (", value.origin,

@@ -25,6 +25,8 @@ struct ConfigSources {
   std::string file_text;  // JSON or YAML; empty: none
   std::string file_name;  // for messages
   std::vector<ConfigOverride> overrides;
+  // The values are only shown, not used: fields whose part does not exist yet are accepted.
+  bool for_dump = false;
 };
 
 // Immutable after Resolve. Thread-safe to read.

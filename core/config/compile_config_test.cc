@@ -143,15 +143,27 @@ TEST(CompileConfig, StepsAcceptOnlyTheirOwnKeys) {
                     HasSubstr("mean has 2 values"), HasSubstr("\"flip\" is no step")));
 }
 
-TEST(CompileConfig, EveryPresetParses) {
+TEST(CompileConfig, EveryPresetDumpsAndReadsBackEqual) {
   for (const PresetInfo& preset : AllPresets()) {
     ConfigSources sources;
     sources.preset = std::string(preset.name);
-    const absl::StatusOr<CompileConfig> config = CompileConfig::Resolve(sources);
+    sources.for_dump = true;
+    QB_ASSERT_OK_AND_ASSIGN(const CompileConfig config, CompileConfig::Resolve(sources));
+    const std::string yaml = JsonToYaml(config.ToGroupedJson());
+    ConfigSources again;
+    again.file_text = yaml;
+    again.file_name = "dump";
+    again.for_dump = true;
+    QB_ASSERT_OK_AND_ASSIGN(const CompileConfig read, CompileConfig::Resolve(again));
+    EXPECT_EQ(JsonToYaml(read.ToGroupedJson()), yaml) << preset.name;
+    again.file_text = config.ToGroupedJson().Dump(2);
+    QB_ASSERT_OK_AND_ASSIGN(const CompileConfig json, CompileConfig::Resolve(again));
+    EXPECT_EQ(JsonToYaml(json.ToGroupedJson()), yaml) << preset.name;
     // A preset may ask for a part that does not exist yet; then that is all that is wrong with it.
-    if (!config.ok()) {
-      EXPECT_THAT(std::string(config.status().message()), HasSubstr("is not supported yet"))
-          << preset.name;
+    sources.for_dump = false;
+    const absl::StatusOr<CompileConfig> used = CompileConfig::Resolve(sources);
+    if (!used.ok()) {
+      EXPECT_THAT(std::string(used.status().message()), HasSubstr("is not supported yet"));
     }
   }
 }

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
+#include "core/compiler/version.h"
 #include "worker/qbcompiler/command.h"
 
 namespace qb::worker {
@@ -100,6 +101,10 @@ int RunCommandLine(absl::Span<const std::string> arguments, bool jsonl,
     const std::string help = GeneralHelp();
     std::fputs(help.c_str(), empty ? stderr : stdout);
     return empty ? 2 : 0;
+  }
+  if (arguments[0] == "--version") {  // qbc-worker asks for it
+    std::puts(absl::StrCat("qbcompiler ", CompilerVersion()).c_str());
+    return 0;
   }
   const Command* command = FindCommand(arguments[0]);
   const absl::Span<const std::string> rest = arguments.subspan(1);

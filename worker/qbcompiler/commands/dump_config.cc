@@ -5,6 +5,7 @@
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
 #include "core/config/compile_config.h"
+#include "core/config/json_schema.h"
 #include "worker/qbcompiler/command.h"
 
 namespace qb::worker {
@@ -14,17 +15,34 @@ constexpr auto kFlags = std::to_array<FlagDef>({
     {"output", 'o', FlagKind::kValue, "FILE", ".yaml, .yml: YAML; anything else JSON; default: "
                                               "YAML on stdout"},
     {"preset", 0, FlagKind::kValue, "NAME", "start from this preset instead of the defaults"},
+    {"schema", 0, FlagKind::kSwitch, "", "write the JSON Schema of settings files instead"},
+    {"reference", 0, FlagKind::kSwitch, "", "write the reference page (Markdown) instead"},
 });
 
-absl::Status Run(CommandContext& context) {
+absl::StatusOr<Json> Settings(const std::string& preset) {
   ConfigSources sources;
-  sources.preset = context.flags.Get("preset");
+  sources.preset = preset;
+  sources.for_dump = true;
   QB_ASSIGN_OR_RETURN(const CompileConfig config, CompileConfig::Resolve(sources));
+  return config.ToGroupedJson();
+}
+
+absl::Status Run(CommandContext& context) {
   const std::string path = context.flags.Get("output");
-  const bool yaml =
-      path.empty() || absl::EndsWith(path, ".yaml") || absl::EndsWith(path, ".yml");
-  const Json tree = config.ToGroupedJson();
-  const std::string text = yaml ? JsonToYaml(tree) : tree.Dump(2) + "\n";
+  Json tree;
+  std::string text;
+  if (context.flags.Has("reference")) {
+    text = ConfigReferencePage();
+    tree = Json(text);
+  } else if (context.flags.Has("schema")) {
+    tree = ConfigJsonSchema();
+    text = tree.Dump(2) + "\n";
+  } else {
+    QB_ASSIGN_OR_RETURN(tree, Settings(context.flags.Get("preset")));
+    const bool yaml =
+        path.empty() || absl::EndsWith(path, ".yaml") || absl::EndsWith(path, ".yml");
+    text = yaml ? JsonToYaml(tree) : tree.Dump(2) + "\n";
+  }
   if (path.empty()) {
     context.reporter.Result(Json::Object().Set("config", tree), text);
     return absl::OkStatus();
