@@ -15,8 +15,8 @@ bool Overlap(const ArenaBlock& a, const ArenaBlock& b) {
   return a.first_step <= b.last_step && b.first_step <= a.last_step;
 }
 
-// The offset of the smallest gap between `placed` (sorted by offset) that holds `bytes`; behind all of
-// them when no gap does.
+// The offset of the smallest gap between `placed` (sorted by offset) that holds `bytes`; behind all
+// of them when no gap does.
 int64_t BestOffset(const std::vector<const ArenaBlock*>& placed, int64_t bytes) {
   int64_t best = -1;
   int64_t best_gap = 0;

@@ -18,9 +18,9 @@ struct ArenaBlock {
 
 inline constexpr int64_t kArenaAlignment = 64;
 
-// Sets the offsets so that blocks that are alive at the same time do not overlap; returns the bytes of
-// the arena. Largest first, each into the smallest gap that holds it: within a few percent of the
-// lower bound on networks. A function of the blocks alone.
+// Sets the offsets so that blocks that are alive at the same time do not overlap; returns the bytes
+// of the arena. Largest first, each into the smallest gap that holds it: within a few percent of
+// the lower bound on networks. A function of the blocks alone.
 int64_t PlanArena(absl::Span<ArenaBlock> blocks);
 
 // The largest sum of (aligned) bytes alive in one step: no plan is smaller.

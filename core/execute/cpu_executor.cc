@@ -1,15 +1,16 @@
 // FloatExecutor on the CPU.
 #include <cstdlib>
 #include <cstring>
-#include <dnnl.hpp>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 #include "core/execute/execution_plan.h"
 #include "core/execute/executor.h"
 #include "core/execute/single_thread.h"
 #include "core/ops/op_def.h"
+#include <dnnl.hpp>
 
 namespace qb {
 namespace execute {
@@ -95,8 +96,8 @@ class CpuExecutor final : public FloatExecutor {
 
   absl::Status CheckInputs(absl::Span<const Tensor> inputs) const {
     if (inputs.size() != graph_.inputs().size()) {
-      return absl::InvalidArgumentError(absl::StrCat("got ", inputs.size(), " inputs, the model has ",
-                                                     graph_.inputs().size()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("got ", inputs.size(), " inputs, the model has ", graph_.inputs().size()));
     }
     for (size_t i = 0; i < inputs.size(); ++i) {
       const Node& input = *graph_.inputs()[i];
@@ -123,9 +124,9 @@ class CpuExecutor final : public FloatExecutor {
       args.scratch = context.At(step.scratch_offset);
       args.stream = &context.stream();
       if (absl::Status status = step.kernel->Run(args); !status.ok()) {
-        return absl::Status(status.code(), absl::StrCat("node '", step.node->name(), "' (",
-                                                        OpDefOf(step.node->op()).name,
-                                                        "): ", status.message()));
+        return absl::Status(status.code(),
+                            absl::StrCat("node '", step.node->name(), "' (",
+                                         OpDefOf(step.node->op()).name, "): ", status.message()));
       }
     }
     if (step.observed && options.observer) {

@@ -1,13 +1,14 @@
 #include "core/execute/evaluate.h"
 
-#include <dnnl.hpp>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 #include "core/execute/kernels/all_kernels.h"
 #include "core/execute/single_thread.h"
 #include "core/ops/op_def.h"
+#include <dnnl.hpp>
 
 namespace qb {
 namespace {
@@ -33,9 +34,9 @@ absl::StatusOr<Tensor> Compute(const Node& node, absl::Span<const Tensor> operan
   args.scratch = scratch.mutable_raw();
   args.stream = &stream;
   if (absl::Status status = kernel->Run(args); !status.ok()) {
-    return absl::Status(status.code(), absl::StrCat("node '", node.name(), "' (",
-                                                    OpDefOf(node.op()).name,
-                                                    "): ", status.message()));
+    return absl::Status(status.code(),
+                        absl::StrCat("node '", node.name(), "' (", OpDefOf(node.op()).name,
+                                     "): ", status.message()));
   }
   return result;
 }

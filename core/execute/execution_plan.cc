@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 #include "core/execute/arena_planner.h"
 #include "core/execute/kernels/all_kernels.h"
@@ -82,9 +83,8 @@ class Planner {
       for (const Node* operand : step.node->operands()) {
         constants.push_back(operand->is_constant() ? &operand->constant() : nullptr);
       }
-      QB_ASSIGN_OR_RETURN(step.kernel, MakeKernel({.node = step.node,
-                                                   .constants = constants,
-                                                   .engine = &engine_}));
+      QB_ASSIGN_OR_RETURN(
+          step.kernel, MakeKernel({.node = step.node, .constants = constants, .engine = &engine_}));
       plan_.packed_weight_bytes += step.kernel->packed_weight_bytes();
     }
     return absl::OkStatus();
@@ -160,8 +160,8 @@ class Planner {
     }
   }
 
-  // An output's tensor outlives the run, so its value is computed there in the first place. (Further
-  // outputs of the same value are copies.)
+  // An output's tensor outlives the run, so its value is computed there in the first place.
+  // (Further outputs of the same value are copies.)
   void MoveOutputsOutOfTheArena(const std::vector<int64_t>& block_of) {
     for (size_t i = 0; i < graph_.outputs().size(); ++i) {
       const int64_t block = block_of[RootOf(IndexOf(graph_.outputs()[i]))];
@@ -184,7 +184,8 @@ class Planner {
       case NodeRole::kInput: {
         place.kind = Place::Kind::kInput;
         const auto inputs = graph_.inputs();
-        place.index = static_cast<size_t>(std::find(inputs.begin(), inputs.end(), node) - inputs.begin());
+        place.index =
+            static_cast<size_t>(std::find(inputs.begin(), inputs.end(), node) - inputs.begin());
         break;
       }
       case NodeRole::kConstant:

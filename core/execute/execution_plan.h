@@ -7,6 +7,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+
 #include "core/execute/executor.h"
 #include "core/execute/kernel.h"
 #include "core/ir/graph.h"
@@ -33,8 +34,8 @@ struct PlannedStep {
 
 struct ExecutionPlan {
   std::vector<PlannedStep> steps;
-  std::vector<Place> places;     // by index of value
-  std::vector<size_t> outputs;   // values, in the order of graph.outputs()
+  std::vector<Place> places;    // by index of value
+  std::vector<size_t> outputs;  // values, in the order of graph.outputs()
   int64_t arena_bytes = 0;
   int64_t largest_live_bytes = 0;
   int64_t packed_weight_bytes = 0;

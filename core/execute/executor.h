@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+
 #include "core/ir/graph.h"
 #include "core/ir/tensor.h"
 
@@ -24,8 +25,8 @@ struct ExecutorOptions {
   int64_t most_arena_bytes = int64_t{16} << 30;
 };
 
-// Called on the running thread with a plain row-major view of the node's value, right after the value
-// was computed. The view's memory is reused by later nodes: it is valid during the call only.
+// Called on the running thread with a plain row-major view of the node's value, right after the
+// value was computed. The view's memory is reused by later nodes: it is valid during the call only.
 using Observer = std::function<void(const Node& node, const Tensor& view)>;
 
 struct RunOptions {

@@ -74,7 +74,8 @@ std::vector<Tensor> RandomInputs(const Graph& graph, uint32_t seed) {
 }
 
 // Every node's value in a buffer of its own: what no planning mistake can touch.
-std::map<const Node*, Tensor> ValuesWithoutPlan(const Graph& graph, absl::Span<const Tensor> inputs) {
+std::map<const Node*, Tensor> ValuesWithoutPlan(const Graph& graph,
+                                                absl::Span<const Tensor> inputs) {
   std::map<const Node*, Tensor> values;
   for (size_t i = 0; i < inputs.size(); ++i) {
     values[graph.inputs()[i]] = inputs[i];
@@ -164,8 +165,7 @@ TEST(FloatExecutor, ContextsRunConcurrentlyWithEqualBits) {
   constexpr uint32_t kSamples = 40;
   std::vector<Tensor> expected;
   for (uint32_t i = 0; i < kSamples; ++i) {
-    expected.push_back(
-        ValuesWithoutPlan(graph, RandomInputs(graph, i)).at(graph.outputs()[0]));
+    expected.push_back(ValuesWithoutPlan(graph, RandomInputs(graph, i)).at(graph.outputs()[0]));
   }
   std::vector<Tensor> got(kSamples);
   std::vector<std::thread> threads;
@@ -229,9 +229,10 @@ TEST(FloatExecutor, RefusesInputsOfAnotherType) {
   EXPECT_THAT(RunOnce(graph, {}), StatusIs(absl::StatusCode::kInvalidArgument,
                                            HasSubstr("got 0 inputs, the model has 1")));
   const std::vector<Tensor> inputs = {Tensor::OfFloats({1, 2}, {1, 2})};
-  EXPECT_THAT(RunOnce(graph, inputs),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("input 'x': got float32[1x2], the model takes float32[1x16x16x8]")));
+  EXPECT_THAT(
+      RunOnce(graph, inputs),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("input 'x': got float32[1x2], the model takes float32[1x16x16x8]")));
 }
 
 TEST(FloatExecutor, RefusesToObserveAConstant) {

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+
 #include "core/ir/node.h"
 #include "core/ir/tensor.h"
 
@@ -56,8 +57,8 @@ class Kernel {
 
   virtual int64_t scratch_bytes() const { return 0; }
   virtual int64_t packed_weight_bytes() const { return 0; }
-  // True when the result may have the buffer of operand `index` (same type, and each element is read
-  // before it is written).
+  // True when the result may have the buffer of operand `index` (same type, and each element is
+  // read before it is written).
   virtual bool MayShareBuffer(int64_t /*index*/) const { return false; }
 };
 

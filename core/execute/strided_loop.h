@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+
 #include "core/ir/shape.h"
 
 namespace qb::execute {

@@ -2,10 +2,10 @@
 //
 //   qb_executor_bench MODEL SAMPLES THREADS [--observe]
 //
-// One line of JSON on standard output: wall and CPU seconds of SAMPLES runs on THREADS contexts, after
-// one run of each context that warms up; bytes of the arena and of packed weights; the lower bound of
-// the arena. --observe looks at every value, as a calibration does, with a function that does nothing:
-// the price of not fusing.
+// One line of JSON on standard output: wall and CPU seconds of SAMPLES runs on THREADS contexts,
+// after one run of each context that warms up; bytes of the arena and of packed weights; the lower
+// bound of the arena. --observe looks at every value, as a calibration does, with a function that
+// does nothing: the price of not fusing.
 #include <ctime>
 #include <iostream>
 #include <memory>
@@ -15,6 +15,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+
 #include "core/base/json.h"
 #include "core/base/status_macros.h"
 #include "core/base/thread_pool.h"

@@ -3,8 +3,9 @@
 //
 //   qb_float_run MODEL LAYOUT FOLDER [name:1x3x224x224 ...]
 //
-// LAYOUT is source or channel_last. FOLDER holds input_<i>.bin (row-major elements of graph input i)
-// and gets output_<i>.bin; one line of JSON on standard output names the outputs and their types.
+// LAYOUT is source or channel_last. FOLDER holds input_<i>.bin (row-major elements of graph input
+// i) and gets output_<i>.bin; one line of JSON on standard output names the outputs and their
+// types.
 #include <algorithm>
 #include <fstream>
 #include <iostream>
@@ -16,6 +17,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+
 #include "core/base/json.h"
 #include "core/base/status_macros.h"
 #include "core/execute/executor.h"

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/ops/op_def.h"
 
 namespace qb::execute {
@@ -84,10 +85,9 @@ KernelOr MakeKernel(const KernelRequest& request) {
   }
   KernelOr kernel = row.make(request);
   if (!kernel.ok()) {
-    return absl::Status(kernel.status().code(),
-                        absl::StrCat("node '", request.node->name(), "' (",
-                                     OpDefOf(request.node->op()).name,
-                                     "): ", kernel.status().message()));
+    return absl::Status(kernel.status().code(), absl::StrCat("node '", request.node->name(), "' (",
+                                                             OpDefOf(request.node->op()).name,
+                                                             "): ", kernel.status().message()));
   }
   return kernel;
 }

@@ -1,8 +1,8 @@
 // Convolution through oneDNN.
 //
-// The primitive always works on channel-last activations: measured on AVX2 and AVX-512 they cost the
-// same as oneDNN's blocked layouts, while NCHW costs twice (20 times for depthwise). An NCHW node
-// reorders its operand and its result in scratch memory.
+// The primitive always works on channel-last activations: measured on AVX2 and AVX-512 they cost
+// the same as oneDNN's blocked layouts, while NCHW costs twice (20 times for depthwise). An NCHW
+// node reorders its operand and its result in scratch memory.
 #include "core/ops/convolution.h"
 
 #include <algorithm>
@@ -66,11 +66,10 @@ dnnl::convolution_forward::primitive_desc Describe(const KernelRequest& request,
   const memory::desc bias =
       has_bias ? memory::desc({shape.results}, f32, memory::format_tag::x) : memory::desc();
   const memory::dims before = {attrs.north_padding, attrs.west_padding};
-  const memory::dims after = {
-      PaddingAfter(shape.rows, shape.result_rows, attrs.h_kernel, attrs.h_stride,
-                   attrs.h_dilation, attrs.north_padding),
-      PaddingAfter(shape.columns, shape.result_columns, attrs.w_kernel, attrs.w_stride,
-                   attrs.w_dilation, attrs.west_padding)};
+  const memory::dims after = {PaddingAfter(shape.rows, shape.result_rows, attrs.h_kernel,
+                                           attrs.h_stride, attrs.h_dilation, attrs.north_padding),
+                              PaddingAfter(shape.columns, shape.result_columns, attrs.w_kernel,
+                                           attrs.w_stride, attrs.w_dilation, attrs.west_padding)};
   const dnnl::convolution_forward::desc operation(
       dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, source, packed, bias,
       result, {attrs.h_stride, attrs.w_stride}, {attrs.h_dilation - 1, attrs.w_dilation - 1},
@@ -129,8 +128,8 @@ class ConvolutionKernel final : public Kernel {
     }
     primitive_.execute(*args.stream, bound);
     if (reorders_) {
-      TransposeMatrices(result, args.result, shape_.batch, shape_.result_rows * shape_.result_columns,
-                        shape_.results);
+      TransposeMatrices(result, args.result, shape_.batch,
+                        shape_.result_rows * shape_.result_columns, shape_.results);
     }
     return absl::OkStatus();
   }
@@ -160,8 +159,7 @@ KernelOr MakeConvolution(const KernelRequest& request) {
   if (request.operand_shape(0).elements() == 0) {
     return absl::InvalidArgumentError("the operand has no elements");
   }
-  return MakeGuarded(
-      [&]() -> KernelOr { return std::make_unique<ConvolutionKernel>(request); });
+  return MakeGuarded([&]() -> KernelOr { return std::make_unique<ConvolutionKernel>(request); });
 }
 
 }  // namespace qb::execute

@@ -43,8 +43,8 @@ absl::Status CheckIndices(const Index* indices, int64_t count, int64_t dimension
   for (int64_t i = 0; i < count; ++i) {
     const int64_t index = static_cast<int64_t>(indices[i]);
     if (index < -dimension || index >= dimension) {
-      return absl::InvalidArgumentError(absl::StrCat("index ", index, " is outside [", -dimension,
-                                                     ", ", dimension, ")"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("index ", index, " is outside [", -dimension, ", ", dimension, ")"));
     }
   }
   return absl::OkStatus();
@@ -68,7 +68,8 @@ void GatherRows(const AxisView& data, const Index* indices, int64_t count, const
 
 template <typename Index>
 KernelOr MakeGatherBy(const KernelRequest& request) {
-  const AxisView data = ViewAlong(request.operand_shape(0), request.node->attrs<GatherAttrs>().axis);
+  const AxisView data =
+      ViewAlong(request.operand_shape(0), request.node->attrs<GatherAttrs>().axis);
   const int64_t count = request.operand_shape(1).elements();
   return DispatchSize(request.node->type().dtype, [&](auto tag) -> KernelOr {
     using T = typename decltype(tag)::type;
@@ -118,18 +119,16 @@ KernelOr MakeSlice(const KernelRequest& request) {
     strides[axis] *= attrs.step[i];
   }
   StridedLoop<1> loop = JoinLoops<1>(request.node->shape().dims(), {strides});
-  return DispatchSize(request.node->type().dtype, [&](auto tag) {
-    return MakeWalk<typename decltype(tag)::type>(loop, base);
-  });
+  return DispatchSize(request.node->type().dtype,
+                      [&](auto tag) { return MakeWalk<typename decltype(tag)::type>(loop, base); });
 }
 
 KernelOr MakeExpand(const KernelRequest& request) {
   const Shape& result = request.node->shape();
   StridedLoop<1> loop =
       JoinLoops<1>(result.dims(), {BroadcastStrides(request.operand_shape(0), result)});
-  return DispatchSize(request.node->type().dtype, [&](auto tag) {
-    return MakeWalk<typename decltype(tag)::type>(loop, 0);
-  });
+  return DispatchSize(request.node->type().dtype,
+                      [&](auto tag) { return MakeWalk<typename decltype(tag)::type>(loop, 0); });
 }
 
 KernelOr MakeGather(const KernelRequest& request) {
@@ -139,8 +138,8 @@ KernelOr MakeGather(const KernelRequest& request) {
     case DType::kInt64:
       return MakeGatherBy<int64_t>(request);
     default:
-      return absl::UnimplementedError(absl::StrCat(
-          "no kernel for indices of ", DTypeName(request.operand_type(1).dtype)));
+      return absl::UnimplementedError(
+          absl::StrCat("no kernel for indices of ", DTypeName(request.operand_type(1).dtype)));
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+
 #include "core/execute/kernel.h"
 #include "core/ir/dtype.h"
 

@@ -114,18 +114,19 @@ bool ContainsZero(const T* values, int64_t count) {
 template <typename T, typename Op>
 std::unique_ptr<Kernel> MakeLoop(const KernelRequest& request, Op op) {
   const Shape& result = request.node->shape();
-  StridedLoop<2> loop = JoinLoops<2>(result.dims(), {BroadcastStrides(request.operand_shape(0), result),
-                                                     BroadcastStrides(request.operand_shape(1), result)});
+  StridedLoop<2> loop =
+      JoinLoops<2>(result.dims(), {BroadcastStrides(request.operand_shape(0), result),
+                                   BroadcastStrides(request.operand_shape(1), result)});
   const Clamp<T> clamp = ClampOf<T>(request.node->attrs<ElementwiseAttrs>().activation);
-  const int64_t b_elements = request.operand_shape(1).elements();
+  // The divisors to look at before the loop; none where zero is fine.
+  constexpr bool kRefusesZero = std::is_integral_v<T> && std::is_same_v<Op, Divide>;
+  const int64_t checked = kRefusesZero ? request.operand_shape(1).elements() : 0;
   return MakeBodyKernel(
-      [loop = std::move(loop), clamp, op, b_elements](const KernelArgs& args) -> absl::Status {
+      [loop = std::move(loop), clamp, op, checked](const KernelArgs& args) -> absl::Status {
         const T* a = args.operand<T>(0);
         const T* b = args.operand<T>(1);
-        if constexpr (std::is_integral_v<T> && std::is_same_v<Op, Divide>) {
-          if (ContainsZero(b, b_elements)) {
-            return absl::InvalidArgumentError("integer division by zero");
-          }
+        if (ContainsZero(b, checked)) {
+          return absl::InvalidArgumentError("integer division by zero");
         }
         T* out = args.output<T>();
         loop.ForEachRow([&](int64_t at, const std::array<int64_t, 2>& offsets) {

@@ -9,8 +9,8 @@ namespace qb {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using testing::EvaluateText;
+using ::testing::HasSubstr;
 using testing::StatusIs;
 using testing::ValuesOf;
 
@@ -30,9 +30,10 @@ TEST(Elementwise, ComputesEachFunction) {
   EXPECT_THAT(ValuesOf(kFloats, "Maximum(a, b)"), ElementsAre(2, 2, 3, 4, 5, 3));
   EXPECT_THAT(ValuesOf(kFloats, "Minimum(a, b)"), ElementsAre(1, -2, 2, -1, 0.5, -6));
   EXPECT_THAT(ValuesOf(kFloats, "Pow(a, one)"), ElementsAre(1, 4, 9, 16, 25, 36));
-  EXPECT_THAT(ValuesOf("a = InputConstant float32[2] [4, 8]\nb = InputConstant float32[2] [0.5, -1]",
-                       "Pow(a, b)"),
-              ElementsAre(2, 0.125));
+  EXPECT_THAT(
+      ValuesOf("a = InputConstant float32[2] [4, 8]\nb = InputConstant float32[2] [0.5, -1]",
+               "Pow(a, b)"),
+      ElementsAre(2, 0.125));
 }
 
 TEST(Elementwise, Broadcasts) {
@@ -40,8 +41,7 @@ TEST(Elementwise, Broadcasts) {
   EXPECT_THAT(ValuesOf(kFloats, "Adding(row, a)"), ElementsAre(11, 18, 33, 14, 25, 24));
   EXPECT_THAT(ValuesOf(kFloats, "Sub(a, column)"), ElementsAre(-99, -102, -97, -196, -195, -206));
   EXPECT_THAT(ValuesOf(kFloats, "Sub(one, a)"), ElementsAre(1, 4, -1, -2, -3, 8));
-  EXPECT_THAT(ValuesOf(kFloats, "Adding(row, column)"),
-              ElementsAre(110, 120, 130, 210, 220, 230));
+  EXPECT_THAT(ValuesOf(kFloats, "Adding(row, column)"), ElementsAre(110, 120, 130, 210, 220, 230));
   // Middle axes of both sides repeat.
   EXPECT_THAT(ValuesOf(R"(a = InputConstant float32[2x1x2] [1, 2, 3, 4]
                           b = InputConstant float32[1x2x1] [10, 20])",
@@ -52,9 +52,9 @@ TEST(Elementwise, Broadcasts) {
 TEST(Elementwise, AppliesItsActivation) {
   EXPECT_THAT(ValuesOf(kFloats, R"(Sub(a, b) {activation="relu"})"),
               ElementsAre(0, 0, 1, 5, 4.5, 0));
-  EXPECT_THAT(ValuesOf(kFloats,
-                       R"(Adding(a, b) {activation="clip", activation_min=0, activation_max=4})"),
-              ElementsAre(3, 0, 4, 3, 4, 0));
+  EXPECT_THAT(
+      ValuesOf(kFloats, R"(Adding(a, b) {activation="clip", activation_min=0, activation_max=4})"),
+      ElementsAre(3, 0, 4, 3, 4, 0));
 }
 
 TEST(Elementwise, ComputesInIntegers) {

@@ -1,5 +1,5 @@
-// e^x and erf(x) in float32 arithmetic that a compiler vectorizes and that gives the same bits on every
-// CPU.
+// e^x and erf(x) in float32 arithmetic that a compiler vectorizes and that gives the same bits on
+// every CPU.
 #pragma once
 
 #include <bit>
@@ -7,9 +7,9 @@
 
 namespace qb::execute {
 
-// Relative error below 2e-7 for x in [-87.3, 88]. Below that range the result is 0 (subnormal numbers
-// would slow down everything that uses them), above it that of 88.
-// x = k ln 2 + r with |r| <= ln 2 / 2; e^r by its Taylor polynomial of degree 7 (next term 2^-27).
+// Relative error below 2e-7 for x in [-87.3, 88]. Below that range the result is 0 (subnormal
+// numbers would slow down everything that uses them), above it that of 88. x = k ln 2 + r with |r|
+// <= ln 2 / 2; e^r by its Taylor polynomial of degree 7 (next term 2^-27).
 inline float Exponential(float x) {
   const float low = -87.3f;
   const float high = 88.0f;
@@ -35,9 +35,9 @@ inline float Exponential(float x) {
   return x < low ? 0.0f : result;
 }
 
-// Absolute error below 2e-7. Near zero the Taylor series 2/sqrt(pi) (x - x^3/3 + x^5/10 - ...) to x^11,
-// which keeps the relative accuracy; elsewhere 1 - poly(1 / (1 + p |x|)) e^(-x^2).
-// Source: Abramowitz, Stegun, Handbook of Mathematical Functions, 7.1.5 and 7.1.26.
+// Absolute error below 2e-7. Near zero the Taylor series 2/sqrt(pi) (x - x^3/3 + x^5/10 - ...) to
+// x^11, which keeps the relative accuracy; elsewhere 1 - poly(1 / (1 + p |x|)) e^(-x^2). Source:
+// Abramowitz, Stegun, Handbook of Mathematical Functions, 7.1.5 and 7.1.26.
 inline float ErrorFunction(float x) {
   const float magnitude = x < 0.0f ? -x : x;
   const float square = x * x;

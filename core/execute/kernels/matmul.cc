@@ -15,8 +15,8 @@
 namespace qb::execute {
 namespace {
 
-// Products of [m, k] and [k, n] matrices: `joint` of them in one call, and `batches` such calls whose
-// operands lie where the loop says (in elements).
+// Products of [m, k] and [k, n] matrices: `joint` of them in one call, and `batches` such calls
+// whose operands lie where the loop says (in elements).
 struct Product {
   int64_t joint = 1, m = 1, k = 1, n = 1;
   StridedLoop<2> batches;  // inner() runs along the last joined batch dimension
@@ -98,9 +98,8 @@ class MatMulKernel final : public Kernel {
     dnnl::post_ops post_ops;
     AppendActivation(request.node->attrs<MatMulAttrs>().activation, post_ops);
     attr.set_post_ops(post_ops);
-    const dnnl::matmul::desc operation =
-        has_bias_ ? dnnl::matmul::desc(a_, wanted, bias_, result_)
-                  : dnnl::matmul::desc(a_, wanted, result_);
+    const dnnl::matmul::desc operation = has_bias_ ? dnnl::matmul::desc(a_, wanted, bias_, result_)
+                                                   : dnnl::matmul::desc(a_, wanted, result_);
     const dnnl::matmul::primitive_desc description(operation, attr, engine_);
     primitive_ = dnnl::matmul(description);
     scratch_ = description.scratchpad_desc();
@@ -163,8 +162,8 @@ KernelOr MakeLoops(const KernelRequest& request, Product product) {
       const T* a = args.operand<T>(MatMulAttrs::kA) + a_at;
       T* out = args.output<T>() + result_at;
       for (int64_t row = 0; row < product.joint * product.m; ++row, a += product.k) {
-        const T* b = args.operand<T>(MatMulAttrs::kB) + b_at +
-                     row / product.m * product.k * product.n;
+        const T* b =
+            args.operand<T>(MatMulAttrs::kB) + b_at + row / product.m * product.k * product.n;
         for (int64_t j = 0; j < product.n; ++j) {
           const T sum = Dot(a, b + j, product.k, product.n);
           *out++ = clamp(bias == nullptr ? sum : static_cast<T>(sum + bias[j]));

@@ -1,20 +1,21 @@
+#include "core/ops/matmul.h"
+
 #include <gmock/gmock.h>
 
 #include "core/execute/testing/graph_value.h"
-#include "core/ops/matmul.h"
 
 namespace qb {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::Lt;
-using testing::EvaluateText;
 using testing::Evaluated;
+using testing::EvaluateText;
+using ::testing::Lt;
 using testing::ValuesOf;
 
 // The product by its definition, with operands expanded to one batch shape by hand in the caller.
-std::vector<float> NaiveProduct(const Tensor& a, const Tensor& b, int64_t batches, int64_t a_batches,
-                                int64_t b_batches, std::array<int64_t, 3> mkn) {
+std::vector<float> NaiveProduct(const Tensor& a, const Tensor& b, int64_t batches,
+                                int64_t a_batches, int64_t b_batches, std::array<int64_t, 3> mkn) {
   const auto [m, k, n] = mkn;
   std::vector<float> result;
   for (int64_t batch = 0; batch < batches; ++batch) {
@@ -41,26 +42,21 @@ struct Case {
 };
 
 constexpr Case kCases[] = {
-    {"4x5", "5x7", 1, 1, 1, {4, 5, 7}},
-    {"1x64", "64x33", 1, 1, 1, {1, 64, 33}},
-    {"2x3x4x5", "5x6", 6, 6, 1, {4, 5, 6}},
-    {"2x3x4x5", "2x3x5x6", 6, 6, 6, {4, 5, 6}},
-    {"3x4x5", "2x3x5x6", 6, 3, 6, {4, 5, 6}},
-    {"4x5", "3x5x2", 3, 1, 3, {4, 5, 2}},
-    {"2x3x4x5", "1x3x5x6", 6, 6, 3, {4, 5, 6}},
-    {"5", "5x3", 1, 1, 1, {1, 5, 3}},
-    {"4x5", "5", 1, 1, 1, {4, 5, 1}},
-    {"5", "5", 1, 1, 1, {1, 5, 1}},
+    {"4x5", "5x7", 1, 1, 1, {4, 5, 7}},         {"1x64", "64x33", 1, 1, 1, {1, 64, 33}},
+    {"2x3x4x5", "5x6", 6, 6, 1, {4, 5, 6}},     {"2x3x4x5", "2x3x5x6", 6, 6, 6, {4, 5, 6}},
+    {"3x4x5", "2x3x5x6", 6, 3, 6, {4, 5, 6}},   {"4x5", "3x5x2", 3, 1, 3, {4, 5, 2}},
+    {"2x3x4x5", "1x3x5x6", 6, 6, 3, {4, 5, 6}}, {"5", "5x3", 1, 1, 1, {1, 5, 3}},
+    {"4x5", "5", 1, 1, 1, {4, 5, 1}},           {"5", "5", 1, 1, 1, {1, 5, 1}},
 };
 
 TEST(MatMul, EqualsItsDefinition) {
   for (const Case& c : kCases) {
     SCOPED_TRACE(absl::StrCat(c.a, " by ", c.b));
     for (const char* b : {"v", "Neg(v)"}) {
-      absl::StatusOr<Evaluated> evaluated =
-          EvaluateText(absl::StrCat("a = InputConstant float32[", c.a, "] random(1)\n",
-                                    "v = InputConstant float32[", c.b, "] random(2)\n", "u = Neg(v)\n"),
-                       absl::StrCat("MatMul(a, ", b[0] == 'v' ? "v" : "u", ")"));
+      absl::StatusOr<Evaluated> evaluated = EvaluateText(
+          absl::StrCat("a = InputConstant float32[", c.a, "] random(1)\n",
+                       "v = InputConstant float32[", c.b, "] random(2)\n", "u = Neg(v)\n"),
+          absl::StrCat("MatMul(a, ", b[0] == 'v' ? "v" : "u", ")"));
       ASSERT_TRUE(evaluated.ok()) << evaluated.status();
       const auto values = (*evaluated)["r"].values<float>();
       const std::vector<float> expected =
@@ -78,9 +74,10 @@ TEST(MatMul, AddsBiasThenActivates) {
   EXPECT_THAT(ValuesOf(operands, "MatMul(a, b, c)"), ElementsAre(-1.0f, 12.0f, 1.0f, 14.0f));
   EXPECT_THAT(ValuesOf(operands, R"(MatMul(a, b, c) {activation="relu"})"),
               ElementsAre(0.0f, 12.0f, 1.0f, 14.0f));
-  EXPECT_THAT(ValuesOf(operands,
-                       R"(MatMul(a, b, c) {activation="clip", activation_min=0, activation_max=13})"),
-              ElementsAre(0.0f, 12.0f, 1.0f, 13.0f));
+  EXPECT_THAT(
+      ValuesOf(operands,
+               R"(MatMul(a, b, c) {activation="clip", activation_min=0, activation_max=13})"),
+      ElementsAre(0.0f, 12.0f, 1.0f, 13.0f));
 }
 
 TEST(MatMul, MultipliesIntegers) {

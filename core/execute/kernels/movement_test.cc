@@ -1,26 +1,29 @@
 // Transpose, DepthToSpace, Concatenate, Slice, Pad, Expand, Gather, Cast.
+#include "core/ops/movement.h"
+
 #include <gmock/gmock.h>
 
 #include <numeric>
 
 #include "absl/strings/str_join.h"
+
 #include "core/base/testing/status_matchers.h"
 #include "core/execute/testing/graph_value.h"
-#include "core/ops/movement.h"
 
 namespace qb {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using testing::EvaluateText;
 using testing::Evaluated;
+using testing::EvaluateText;
+using ::testing::HasSubstr;
 using testing::StatusIs;
 using testing::ValuesOf;
 
 constexpr char kTwoByThree[] = "x = InputConstant float32[2x3] [1, 2, 3, 4, 5, 6]";
 
-// Element by element from the definition: result index i of axis d is operand index of axis axes[d].
+// Element by element from the definition: result index i of axis d is operand index of axis
+// axes[d].
 void ExpectPermuted(const Shape& shape, const std::vector<int64_t>& axes) {
   SCOPED_TRACE(absl::StrCat(shape.ToString(), " by ", absl::StrJoin(axes, ",")));
   absl::StatusOr<Evaluated> evaluated =
@@ -130,16 +133,17 @@ TEST(Gather, TakesRowsByIndex) {
   const std::string i = absl::StrCat(kTwoByThree, "\ni = InputConstant int64[2] [-1, 0]");
   EXPECT_THAT(ValuesOf(i, "Gather(x, i) {axis=1}"), ElementsAre(3, 1, 6, 4));
   EXPECT_THAT(ValuesOf(i, "Gather(x, i) {axis=0}"), ElementsAre(4, 5, 6, 1, 2, 3));
-  EXPECT_THAT(
-      ValuesOf(absl::StrCat(kTwoByThree, "\ni = InputConstant int32[scalar] [1]"), "Gather(x, i) {axis=1}"),
-      ElementsAre(2, 5));
+  EXPECT_THAT(ValuesOf(absl::StrCat(kTwoByThree, "\ni = InputConstant int32[scalar] [1]"),
+                       "Gather(x, i) {axis=1}"),
+              ElementsAre(2, 5));
 }
 
 TEST(Gather, RefusesAnIndexOutOfRange) {
   for (const char* index : {"3", "-4"}) {
-    EXPECT_THAT(EvaluateText(absl::StrCat(kTwoByThree, "\ni = InputConstant int64[1] [", index, "]"),
-                             "Gather(x, i) {axis=1}"),
-                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("is outside [-3, 3)")));
+    EXPECT_THAT(
+        EvaluateText(absl::StrCat(kTwoByThree, "\ni = InputConstant int64[1] [", index, "]"),
+                     "Gather(x, i) {axis=1}"),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("is outside [-3, 3)")));
   }
 }
 
@@ -149,15 +153,17 @@ TEST(Cast, ConvertsAndSaturates) {
   EXPECT_THAT(ValuesOf<uint8_t>(x, R"(Cast(x) {dtype="uint8"})"), ElementsAre(1, 0, 255, 0, 0));
   EXPECT_THAT(ValuesOf<bool>(x, R"(Cast(x) {dtype="bool"})"),
               ElementsAre(true, true, true, true, false));
-  EXPECT_THAT(ValuesOf<double>("x = InputConstant int64[2] [3, -4]", R"(Cast(x) {dtype="float64"})"),
-              ElementsAre(3.0, -4.0));
+  EXPECT_THAT(
+      ValuesOf<double>("x = InputConstant int64[2] [3, -4]", R"(Cast(x) {dtype="float64"})"),
+      ElementsAre(3.0, -4.0));
 }
 
 TEST(Cast, RoundsToHalfPrecisionAndBack) {
-  EXPECT_THAT(ValuesOf("x = InputConstant float32[7] [1, -2.5, 65504, 1e6, 5.9604645e-8, 2049, 1e-9]\n"
-                       "h = Cast(x) {dtype=\"float16\"}",
-                       R"(Cast(h) {dtype="float32"})"),
-              ElementsAre(1.0f, -2.5f, 65504.0f, INFINITY, 5.9604645e-8f, 2048.0f, 0.0f));
+  EXPECT_THAT(
+      ValuesOf("x = InputConstant float32[7] [1, -2.5, 65504, 1e6, 5.9604645e-8, 2049, 1e-9]\n"
+               "h = Cast(x) {dtype=\"float16\"}",
+               R"(Cast(h) {dtype="float32"})"),
+      ElementsAre(1.0f, -2.5f, 65504.0f, INFINITY, 5.9604645e-8f, 2048.0f, 0.0f));
 }
 
 }  // namespace

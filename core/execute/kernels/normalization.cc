@@ -48,8 +48,8 @@ void SoftmaxRow(const float* x, float* y, int64_t count, float beta) {
   }
 }
 
-// Softmax along an outer axis for up to kColumns neighbouring columns at a time: the loops run along
-// the columns, so they vectorize. x may be y.
+// Softmax along an outer axis for up to kColumns neighbouring columns at a time: the loops run
+// along the columns, so they vectorize. x may be y.
 constexpr int64_t kColumns = 64;
 
 void SoftmaxColumns(const float* x, float* y, const AxisView& view, int64_t columns, float beta) {
@@ -110,8 +110,8 @@ KernelOr MakeBatchnorm(const KernelRequest& request) {
           const double a =
               static_cast<double>(gamma[c]) / std::sqrt(static_cast<double>(variance[c]) + epsilon);
           scale[c] = static_cast<float>(a);
-          shift[c] = static_cast<float>(static_cast<double>(beta[c]) -
-                                        a * static_cast<double>(mean[c]));
+          shift[c] =
+              static_cast<float>(static_cast<double>(beta[c]) - a * static_cast<double>(mean[c]));
         }
         ScaleChannels(view, scale, shift, args.operand<float>(BatchnormAttrs::kInput),
                       args.output<float>());

@@ -1,17 +1,18 @@
 // What the kernels on oneDNN share: descriptors, a primitive with its scratch memory, one thread.
 //
-// dnnl.hpp throws dnnl::error; the makers catch it here (MakeGuarded) and nothing escapes. Running a
-// primitive that was created does not fail.
+// dnnl.hpp throws dnnl::error; the makers catch it here (MakeGuarded) and nothing escapes. Running
+// a primitive that was created does not fail.
 #pragma once
 
 #include <cstdint>
-#include <dnnl.hpp>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+
 #include "core/execute/kernel.h"
 #include "core/ir/shape.h"
+#include <dnnl.hpp>
 
 namespace qb::execute {
 

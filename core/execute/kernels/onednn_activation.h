@@ -1,9 +1,8 @@
 // Fused activations as post operations of a oneDNN primitive.
 #pragma once
 
-#include <dnnl.hpp>
-
 #include "core/ops/activation.h"
+#include <dnnl.hpp>
 
 namespace qb::execute {
 

@@ -24,9 +24,8 @@ class PoolingPrimitive final : public Kernel {
     source_ = memory::desc({x[0], x[3], x[1], x[2]}, memory::data_type::f32, tag);
     result_ = memory::desc({y[0], y[3], y[1], y[2]}, memory::data_type::f32, tag);
     const auto algorithm = attrs.pool_type == PoolType::kMax ? dnnl::algorithm::pooling_max
-                           : attrs.is_include_pad
-                               ? dnnl::algorithm::pooling_avg_include_padding
-                               : dnnl::algorithm::pooling_avg_exclude_padding;
+                           : attrs.is_include_pad ? dnnl::algorithm::pooling_avg_include_padding
+                                                  : dnnl::algorithm::pooling_avg_exclude_padding;
     const int64_t h_reach = ReachAfter(x[1], y[1], attrs.h_kernel, attrs.h_stride, attrs.h_dilation,
                                        attrs.north_padding);
     const int64_t w_reach = ReachAfter(x[2], y[2], attrs.w_kernel, attrs.w_stride, attrs.w_dilation,
@@ -43,9 +42,10 @@ class PoolingPrimitive final : public Kernel {
   }
 
   absl::Status Run(const KernelArgs& args) const override {
-    primitive_.execute(*args.stream, {{DNNL_ARG_SRC, Bind(source_, engine_, args.operands[0])},
-                                      {DNNL_ARG_DST, Bind(result_, engine_, args.result)},
-                                      {DNNL_ARG_SCRATCHPAD, Bind(scratch_, engine_, args.scratch)}});
+    primitive_.execute(*args.stream,
+                       {{DNNL_ARG_SRC, Bind(source_, engine_, args.operands[0])},
+                        {DNNL_ARG_DST, Bind(result_, engine_, args.result)},
+                        {DNNL_ARG_SCRATCHPAD, Bind(scratch_, engine_, args.scratch)}});
     return absl::OkStatus();
   }
   int64_t scratch_bytes() const override { return static_cast<int64_t>(scratch_.get_size()); }
@@ -65,10 +65,10 @@ bool OnednnPoolingMatches(const Node& node) {
   }
   const Shape& x = node.operand(0)->shape();
   const Shape& y = node.shape();
-  const int64_t h_reach = ReachAfter(x[1], y[1], attrs.h_kernel, attrs.h_stride, attrs.h_dilation,
-                                     attrs.north_padding);
-  const int64_t w_reach = ReachAfter(x[2], y[2], attrs.w_kernel, attrs.w_stride, attrs.w_dilation,
-                                     attrs.west_padding);
+  const int64_t h_reach =
+      ReachAfter(x[1], y[1], attrs.h_kernel, attrs.h_stride, attrs.h_dilation, attrs.north_padding);
+  const int64_t w_reach =
+      ReachAfter(x[2], y[2], attrs.w_kernel, attrs.w_stride, attrs.w_dilation, attrs.west_padding);
   // With dilation a window can step over the operand; with wide padding it can miss it.
   const bool dilated = attrs.h_dilation > 1 || attrs.w_dilation > 1;
   if (dilated || attrs.north_padding >= attrs.h_kernel || attrs.west_padding >= attrs.w_kernel ||
@@ -80,8 +80,7 @@ bool OnednnPoolingMatches(const Node& node) {
 }
 
 KernelOr MakeOnednnPooling(const KernelRequest& request) {
-  return MakeGuarded(
-      [&]() -> KernelOr { return std::make_unique<PoolingPrimitive>(request); });
+  return MakeGuarded([&]() -> KernelOr { return std::make_unique<PoolingPrimitive>(request); });
 }
 
 }  // namespace qb::execute

@@ -39,7 +39,8 @@ std::vector<int64_t> SourceIndices(int64_t begin, int64_t result, int64_t dimens
 struct PadPlan {
   std::vector<std::vector<int64_t>> source;  // by axis
   std::vector<int64_t> strides;              // of the operand
-  // The part of the last axis that is copied in one piece: result position, operand position, count.
+  // The part of the last axis that is copied in one piece: result position, operand position,
+  // count.
   int64_t run_at = 0, run_from = 0, run_count = 0;
 };
 
@@ -79,7 +80,8 @@ class PadKernel final : public Kernel {
   }
 
  private:
-  // Writes everything below axis `d`; `from` is null inside padding. Returns the end of what it wrote.
+  // Writes everything below axis `d`; `from` is null inside padding. Returns the end of what it
+  // wrote.
   T* Walk(size_t d, const T* from, T* out) const {
     const std::vector<int64_t>& source = plan_.source[d];
     if (d + 1 == plan_.source.size()) {

@@ -64,7 +64,8 @@ void TransposeTile(const T* from, int64_t from_stride, T* to, int64_t to_stride,
 
 // A matrix of kRows rows: images of few channels, where each column is written in one go.
 template <typename T, int64_t kRows>
-void TransposeNarrow(const T* from, int64_t from_stride, T* to, int64_t to_stride, int64_t columns) {
+void TransposeNarrow(const T* from, int64_t from_stride, T* to, int64_t to_stride,
+                     int64_t columns) {
   for (int64_t c = 0; c < columns; ++c) {
     for (int64_t r = 0; r < kRows; ++r) {
       to[c * to_stride + r] = from[r * from_stride + c];
@@ -106,8 +107,8 @@ KernelOr MakeRowCopy(StridedLoop<1> loop) {
   });
 }
 
-// The last two joined dimensions are a matrix transpose when the one before the last is contiguous in
-// the operand; other cases walk the rows with a stride.
+// The last two joined dimensions are a matrix transpose when the one before the last is contiguous
+// in the operand; other cases walk the rows with a stride.
 template <typename T>
 KernelOr MakeGather(StridedLoop<1> loop) {
   const size_t rank = loop.dims.size();
@@ -132,7 +133,8 @@ KernelOr MakeGather(StridedLoop<1> loop) {
   loop.strides[0].resize(rank - 2);
   loop.dims.push_back(1);
   loop.strides[0].push_back(1);
-  return MakeBodyKernel([loop = std::move(loop), columns, rows, row_stride](const KernelArgs& args) {
+  return MakeBodyKernel([loop = std::move(loop), columns, rows,
+                         row_stride](const KernelArgs& args) {
     const T* from = args.operand<T>(0);
     T* to = args.output<T>();
     loop.ForEachRow([&](int64_t at, const std::array<int64_t, 1>& offsets) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
+
 #include "core/execute/kernel.h"
 #include "core/ir/dtype.h"
 

@@ -100,9 +100,8 @@ KernelOr MakeTranscendental(const KernelRequest& request) {
       }
     case OpKind::kSoftplus:
       // log(1 + e^x) without overflow for large x.
-      return MakeLoop<T>(request, [](T x) {
-        return std::log1p(std::exp(-std::abs(x))) + (x > T{0} ? x : T{0});
-      });
+      return MakeLoop<T>(
+          request, [](T x) { return std::log1p(std::exp(-std::abs(x))) + (x > T{0} ? x : T{0}); });
     default:
       return MakeLinear<T>(request);
   }
@@ -121,9 +120,8 @@ KernelOr MakeInteger(const KernelRequest& request) {
                                            ClampCast<T>(attrs.clip_max_value)});
     }
     case OpKind::kAbs:
-      return MakeLoop<T>(request, [](T x) {
-        return x < 0 ? static_cast<T>(U{0} - static_cast<U>(x)) : x;
-      });
+      return MakeLoop<T>(request,
+                         [](T x) { return x < 0 ? static_cast<T>(U{0} - static_cast<U>(x)) : x; });
     case OpKind::kNeg:
       return MakeLoop<T>(request, [](T x) { return static_cast<T>(U{0} - static_cast<U>(x)); });
     default:

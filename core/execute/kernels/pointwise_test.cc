@@ -9,9 +9,9 @@ namespace qb {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::Lt;
-using testing::EvaluateText;
 using testing::Evaluated;
+using testing::EvaluateText;
+using ::testing::Lt;
 using testing::ValuesOf;
 
 // Values over the range in which the functions bend, and some far outside.

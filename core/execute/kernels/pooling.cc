@@ -56,9 +56,13 @@ PoolGeometry GeometryOf(const KernelRequest& request) {
   PoolGeometry pool;
   pool.batch = x[0];
   pool.channels = attrs.channel_last ? x[3] : x[1];
-  pool.rows = {x[h],           attrs.h_kernel,      attrs.h_stride,
-               attrs.h_dilation, attrs.north_padding, attrs.south_padding};
-  pool.columns = {x[h + 1],       attrs.w_kernel,     attrs.w_stride,
+  pool.rows = {x[h],
+               attrs.h_kernel,
+               attrs.h_stride,
+               attrs.h_dilation,
+               attrs.north_padding,
+               attrs.south_padding};
+  pool.columns = {x[h + 1],         attrs.w_kernel,     attrs.w_stride,
                   attrs.w_dilation, attrs.west_padding, attrs.east_padding};
   pool.result_rows = y[h];
   pool.result_columns = y[h + 1];

@@ -7,9 +7,9 @@ namespace qb {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::Lt;
-using testing::EvaluateText;
 using testing::Evaluated;
+using testing::EvaluateText;
+using ::testing::Lt;
 using testing::ValuesOf;
 
 constexpr const char* kGeometries[] = {
@@ -29,11 +29,11 @@ constexpr const char* kGeometries[] = {
 
 void ExpectNaive(const std::string& attributes, bool channel_last) {
   SCOPED_TRACE(attributes);
-  absl::StatusOr<Evaluated> evaluated = EvaluateText(
-      absl::StrCat("x = InputConstant float32[", channel_last ? "2x8x10x17" : "2x17x8x10",
-                   "] random(5)"),
-      absl::StrCat("Pooling(x) {", attributes,
-                   ", channel_last=", channel_last ? "true" : "false", "}"));
+  absl::StatusOr<Evaluated> evaluated =
+      EvaluateText(absl::StrCat("x = InputConstant float32[",
+                                channel_last ? "2x8x10x17" : "2x17x8x10", "] random(5)"),
+                   absl::StrCat("Pooling(x) {", attributes,
+                                ", channel_last=", channel_last ? "true" : "false", "}"));
   ASSERT_TRUE(evaluated.ok()) << evaluated.status();
   const Node& node = evaluated->node("r");
   const std::vector<float> expected =
@@ -45,9 +45,8 @@ void ExpectNaive(const std::string& attributes, bool channel_last) {
 TEST(Pooling, EqualsItsDefinition) {
   for (const char* geometry : kGeometries) {
     for (bool channel_last : {false, true}) {
-      for (const char* type :
-           {"pool_type=\"max\"", "pool_type=\"average\"",
-            "pool_type=\"average\", is_include_pad=true"}) {
+      for (const char* type : {"pool_type=\"max\"", "pool_type=\"average\"",
+                               "pool_type=\"average\", is_include_pad=true"}) {
         ExpectNaive(absl::StrCat(geometry, ", ", type), channel_last);
       }
     }

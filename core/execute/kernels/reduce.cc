@@ -32,9 +32,8 @@ KernelOr MakeLoop(const KernelRequest& request, Op op, bool mean) {
   const int64_t elements = shape.elements();
   const T divisor = mean ? static_cast<T>(std::max<int64_t>(elements / results, 1)) : T{1};
   if (elements == 0) {
-    return MakeBodyKernel([results](const KernelArgs& args) {
-      std::fill_n(args.output<T>(), results, Op::kStart);
-    });
+    return MakeBodyKernel(
+        [results](const KernelArgs& args) { std::fill_n(args.output<T>(), results, Op::kStart); });
   }
   StridedLoop<2> loop = JoinLoops<2>(
       shape.dims(),

@@ -7,14 +7,15 @@ namespace qb {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::Evaluated;
+using testing::EvaluateText;
 using ::testing::FloatNear;
 using ::testing::Lt;
 using ::testing::Pointwise;
-using testing::EvaluateText;
-using testing::Evaluated;
 using testing::ValuesOf;
 
-constexpr char kCube[] = "x = InputConstant float32[2x2x3] [1, 2, 3, 4, 5, 6, -1, -2, -3, -4, -5, 60]";
+constexpr char kCube[] =
+    "x = InputConstant float32[2x2x3] [1, 2, 3, 4, 5, 6, -1, -2, -3, -4, -5, 60]";
 
 TEST(Reduce, ComputesEachFunctionOverAnyAxes) {
   EXPECT_THAT(ValuesOf(kCube, "ReduceSum(x) {reduce_axes=[2]}"), ElementsAre(6, 15, -6, 51));
@@ -27,9 +28,9 @@ TEST(Reduce, ComputesEachFunctionOverAnyAxes) {
 
 TEST(Reduce, SumsLongRowsOfEveryLength) {
   for (int64_t length : {1, 15, 16, 17, 100, 1000}) {
-    absl::StatusOr<Evaluated> evaluated = EvaluateText(
-        absl::StrCat("x = InputConstant float32[3x", length, "] random(2)"),
-        "ReduceSum(x) {reduce_axes=[1], keep_dims=false}");
+    absl::StatusOr<Evaluated> evaluated =
+        EvaluateText(absl::StrCat("x = InputConstant float32[3x", length, "] random(2)"),
+                     "ReduceSum(x) {reduce_axes=[1], keep_dims=false}");
     ASSERT_TRUE(evaluated.ok()) << evaluated.status();
     for (size_t row = 0; row < 3; ++row) {
       double sum = 0.0;
@@ -43,25 +44,27 @@ TEST(Reduce, SumsLongRowsOfEveryLength) {
 }
 
 TEST(Reduce, ComputesInIntegers) {
-  EXPECT_THAT(ValuesOf<int64_t>("x = InputConstant int64[3] [4, -9, 7]",
-                                "ReduceMax(x) {reduce_axes=[0]}"),
-              ElementsAre(7));
+  EXPECT_THAT(
+      ValuesOf<int64_t>("x = InputConstant int64[3] [4, -9, 7]", "ReduceMax(x) {reduce_axes=[0]}"),
+      ElementsAre(7));
 }
 
 TEST(Softmax, SumsToOneAlongAnyAxis) {
   EXPECT_THAT(ValuesOf("x = InputConstant float32[1x2] [0, 0.69314718]", "Softmax(x) {axis=1}"),
               Pointwise(FloatNear(1e-6f), {1.0f / 3, 2.0f / 3}));
-  EXPECT_THAT(ValuesOf("x = InputConstant float32[2x2] [1000, -5, 1000, -5]", "Softmax(x) {axis=0}"),
-              Pointwise(FloatNear(1e-6f), {0.5f, 0.5f, 0.5f, 0.5f}));
-  EXPECT_THAT(ValuesOf("x = InputConstant float32[2] [0, 1]", "Softmax(x) {axis=0, beta=0.69314718}"),
-              Pointwise(FloatNear(1e-6f), {1.0f / 3, 2.0f / 3}));
+  EXPECT_THAT(
+      ValuesOf("x = InputConstant float32[2x2] [1000, -5, 1000, -5]", "Softmax(x) {axis=0}"),
+      Pointwise(FloatNear(1e-6f), {0.5f, 0.5f, 0.5f, 0.5f}));
+  EXPECT_THAT(
+      ValuesOf("x = InputConstant float32[2] [0, 1]", "Softmax(x) {axis=0, beta=0.69314718}"),
+      Pointwise(FloatNear(1e-6f), {1.0f / 3, 2.0f / 3}));
 }
 
 TEST(Softmax, IsAccurateOverAWideRange) {
-  absl::StatusOr<Evaluated> evaluated =
-      EvaluateText("g = InputConstant float32[1000] random(3)\ns = InputConstant float32[1] [30]\n"
-                   "x = Multiply(g, s)",
-                   "Softmax(x) {axis=0}");
+  absl::StatusOr<Evaluated> evaluated = EvaluateText(
+      "g = InputConstant float32[1000] random(3)\ns = InputConstant float32[1] [30]\n"
+      "x = Multiply(g, s)",
+      "Softmax(x) {axis=0}");
   ASSERT_TRUE(evaluated.ok()) << evaluated.status();
   const auto x = (*evaluated)["x"].values<float>();
   double sum = 0.0;
@@ -71,7 +74,8 @@ TEST(Softmax, IsAccurateOverAWideRange) {
   for (size_t i = 0; i < x.size(); ++i) {
     const double expected = std::exp(static_cast<double>(x[i])) / sum;
     // The argument x - max alone has a rounding error of up to 60 * 2^-24.
-    EXPECT_NEAR(static_cast<double>((*evaluated)["r"].values<float>()[i]), expected, 6e-6 * expected);
+    EXPECT_NEAR(static_cast<double>((*evaluated)["r"].values<float>()[i]), expected,
+                6e-6 * expected);
   }
 }
 

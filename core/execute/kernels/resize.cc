@@ -12,8 +12,8 @@
 namespace qb::execute {
 namespace {
 
-// The operand's coordinate of result position `i`. In float, as ONNX Runtime computes it: ties of the
-// nearest modes depend on the rounding. Source: ONNX Resize, coordinate_transformation_mode.
+// The operand's coordinate of result position `i`. In float, as ONNX Runtime computes it: ties of
+// the nearest modes depend on the rounding. Source: ONNX Resize, coordinate_transformation_mode.
 float SourceCoordinate(const std::string& transform, int64_t i, float scale, int64_t from,
                        int64_t to) {
   const float x = static_cast<float>(i);
@@ -80,8 +80,7 @@ AxisTaps TapsOf(const ResizeAttrs& attrs, int64_t axis, int64_t from, int64_t to
     // Far outside only with absurd scales; keeps the conversion to integers defined.
     x = std::clamp(x, -4.0f, static_cast<float>(from) + 4.0f);
     if (attrs.mode == ResizeMode::kNearest) {
-      taps.index.push_back(
-          std::clamp<int64_t>(NearestIndex(attrs.nearest_mode, x), 0, from - 1));
+      taps.index.push_back(std::clamp<int64_t>(NearestIndex(attrs.nearest_mode, x), 0, from - 1));
       taps.weight.push_back(1.0f);
     } else if (attrs.mode == ResizeMode::kLinear) {
       AppendLinear(x, from, taps);
@@ -209,9 +208,8 @@ KernelOr MakeResize(const KernelRequest& request) {
     return absl::UnimplementedError(
         absl::StrCat("no kernel for ", DTypeName(dtype), "; interpolation needs float32"));
   }
-  return MakeSteps<float>(std::move(steps), [](const ResizeStep& step, const float* from, float* to) {
-    RunInterpolation(step, from, to);
-  });
+  return MakeSteps<float>(std::move(steps), [](const ResizeStep& step, const float* from,
+                                               float* to) { RunInterpolation(step, from, to); });
 }
 
 }  // namespace qb::execute

@@ -31,15 +31,15 @@ TEST(Resize, NearestFollowsRoundingAndTransform) {
 // Expected values below are those of the ONNX operator tests (resize_upsample_scales_linear and
 // _align_corners, resize_upsample_scales_cubic).
 TEST(Resize, LinearInterpolates) {
-  EXPECT_THAT(ValuesOf(kImage, R"(Resize(x) {mode="linear", sizes=[1, 1, 4, 4],
+  EXPECT_THAT(
+      ValuesOf(kImage, R"(Resize(x) {mode="linear", sizes=[1, 1, 4, 4],
                                   scales=[1, 1, 2, 2]})"),
-              ElementsAre(1, 1.25, 1.75, 2, 1.5, 1.75, 2.25, 2.5, 2.5, 2.75, 3.25, 3.5, 3, 3.25,
-                          3.75, 4));
+      ElementsAre(1, 1.25, 1.75, 2, 1.5, 1.75, 2.25, 2.5, 2.5, 2.75, 3.25, 3.5, 3, 3.25, 3.75, 4));
   EXPECT_THAT(ValuesOf(kImage, R"(Resize(x) {mode="linear", transform_mode="align_corners",
                                   sizes=[1, 1, 4, 4], scales=[1, 1, 2, 2]})"),
-              Pointwise(FloatNear(1e-5f),
-                        {1.0f, 1.3333333f, 1.6666667f, 2.0f, 1.6666667f, 2.0f, 2.3333333f, 2.6666667f,
-                         2.3333333f, 2.6666667f, 3.0f, 3.3333333f, 3.0f, 3.3333333f, 3.6666667f, 4.0f}));
+              Pointwise(FloatNear(1e-5f), {1.0f, 1.3333333f, 1.6666667f, 2.0f, 1.6666667f, 2.0f,
+                                           2.3333333f, 2.6666667f, 2.3333333f, 2.6666667f, 3.0f,
+                                           3.3333333f, 3.0f, 3.3333333f, 3.6666667f, 4.0f}));
 }
 
 TEST(Resize, CubicInterpolates) {
@@ -55,9 +55,10 @@ TEST(Resize, CubicInterpolates) {
 TEST(Resize, ResultIsTheSameInBothLayouts) {
   for (const char* mode : {"nearest", "linear", "cubic"}) {
     const std::string attributes = absl::StrCat(R"(mode=")", mode, R"(", )");
-    const std::vector<float> first = ValuesOf(
-        "x = InputConstant float32[1x3x5x4] random(8)",
-        absl::StrCat("Resize(x) {", attributes, "sizes=[1, 3, 7, 9], scales=[1.0, 1.0, 1.4, 2.25]}"));
+    const std::vector<float> first =
+        ValuesOf("x = InputConstant float32[1x3x5x4] random(8)",
+                 absl::StrCat("Resize(x) {", attributes,
+                              "sizes=[1, 3, 7, 9], scales=[1.0, 1.0, 1.4, 2.25]}"));
     const std::vector<float> last = ValuesOf(
         "v = InputConstant float32[1x3x5x4] random(8)\n"
         "t = Transpose(v) {transpose_axes=[0, 2, 3, 1]}\n" +
@@ -69,8 +70,9 @@ TEST(Resize, ResultIsTheSameInBothLayouts) {
 }
 
 TEST(Resize, ToTheSameSizeCopies) {
-  EXPECT_THAT(ValuesOf(kImage, R"(Resize(x) {mode="linear", sizes=[1, 1, 2, 2], scales=[1, 1, 1, 1]})"),
-              ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(
+      ValuesOf(kImage, R"(Resize(x) {mode="linear", sizes=[1, 1, 2, 2], scales=[1, 1, 1, 1]})"),
+      ElementsAre(1, 2, 3, 4));
 }
 
 }  // namespace

@@ -35,8 +35,8 @@ struct Smallest {
   T operator()(T a, T b) const { return b < a || b != b ? b : a; }
 };
 
-// Combines a contiguous row in kLanes interleaved parts: short dependency chains that vectorize, and a
-// smaller rounding error than one running sum.
+// Combines a contiguous row in kLanes interleaved parts: short dependency chains that vectorize,
+// and a smaller rounding error than one running sum.
 template <typename T, typename Op>
 T CombineRow(const T* x, int64_t count, Op op) {
   constexpr int64_t kLanes = 16;

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <dnnl.hpp>
 #include <optional>
 
 #include "core/execute/kernels/onednn.h"
 #include "core/ir/tensor.h"
+#include <dnnl.hpp>
 
 namespace qb::execute {
 
@@ -23,8 +23,9 @@ class ScratchLayout {
   int64_t bytes_ = 0;
 };
 
-// Constant weights are reordered once, when the kernel is made, and shared by all contexts; where the
-// primitive takes them as they are, nothing is copied. Computed weights are reordered in each run.
+// Constant weights are reordered once, when the kernel is made, and shared by all contexts; where
+// the primitive takes them as they are, nothing is copied. Computed weights are reordered in each
+// run.
 class WeightPack {
  public:
   // Throws dnnl::error. `constant` is null for computed weights.

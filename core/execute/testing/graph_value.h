@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+
 #include "core/execute/evaluate.h"
 #include "core/execute/executor.h"
 #include "core/ops/graph_text.h"
@@ -80,7 +81,8 @@ inline double RelativeError(const std::vector<float>& a, const std::vector<float
     if (std::isnan(a[i]) || std::isnan(b[i])) {
       return INFINITY;
     }
-    difference = std::max(difference, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
+    difference =
+        std::max(difference, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
     largest = std::max(largest, std::abs(static_cast<double>(b[i])));
   }
   return difference / largest;

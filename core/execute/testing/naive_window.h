@@ -20,9 +20,8 @@ struct ImageView {
   int64_t rows() const { return channel_last ? shape[1] : shape[2]; }
   int64_t columns() const { return channel_last ? shape[2] : shape[3]; }
   size_t at(int64_t n, int64_t c, int64_t h, int64_t w) const {
-    const int64_t offset = channel_last
-                               ? ((n * rows() + h) * columns() + w) * channels() + c
-                               : ((n * channels() + c) * rows() + h) * columns() + w;
+    const int64_t offset = channel_last ? ((n * rows() + h) * columns() + w) * channels() + c
+                                        : ((n * channels() + c) * rows() + h) * columns() + w;
     return static_cast<size_t>(offset);
   }
 };
@@ -115,7 +114,8 @@ inline double NaivePool(const PoolingAttrs& a, const ImageView& in, const Tensor
   return sum / static_cast<double>(a.is_include_pad ? with_padding : inside);
 }
 
-inline std::vector<float> NaivePooling(const PoolingAttrs& a, const Shape& result, const Tensor& x) {
+inline std::vector<float> NaivePooling(const PoolingAttrs& a, const Shape& result,
+                                       const Tensor& x) {
   const ImageView in{x.shape(), a.channel_last};
   const ImageView out{result, a.channel_last};
   std::vector<float> y(static_cast<size_t>(result.elements()));
