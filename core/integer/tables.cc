@@ -10,8 +10,8 @@ namespace qb::integer {
 std::vector<int8_t> LookupTable(const std::function<double(double)>& function, const TensorInfo& x,
                                 const TensorInfo& y) {
   std::vector<int8_t> table(256);
-  for (int32_t code = -128; code <= 127; ++code) {
-    const double real = static_cast<double>(x.scale) * (code - x.zero_point);
+  for (int64_t code = -128; code <= 127; ++code) {
+    const double real = static_cast<double>(x.scale) * static_cast<double>(code - x.zero_point);
     double steps = function(real) / static_cast<double>(y.scale);
     if (std::isnan(steps)) {
       steps = 0;
@@ -39,9 +39,9 @@ std::vector<int32_t> SoftmaxExpTable(double step) {
 
 std::vector<int8_t> RescaleTable(Requant requant, int32_t zero_point_x, int32_t zero_point_y) {
   std::vector<int8_t> table(256);
-  for (int32_t code = -128; code <= 127; ++code) {
+  for (int64_t code = -128; code <= 127; ++code) {
     table[static_cast<size_t>(code + 128)] = static_cast<int8_t>(
-        ApplyRequant(code - zero_point_x, requant, zero_point_y, -128, 127));
+        ApplyRequant(static_cast<int32_t>(code) - zero_point_x, requant, zero_point_y, -128, 127));
   }
   return table;
 }

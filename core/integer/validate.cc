@@ -58,6 +58,26 @@ absl::Status CheckBorder(const Network& network, std::vector<bool>& written) {
   return absl::OkStatus();
 }
 
+// Operands before their users, and one value a tensor.
+absl::Status CheckOrder(const Layer& layer, const Network& network, std::vector<bool>& written) {
+  for (const int input : layer.inputs) {
+    if (!written[static_cast<size_t>(input)]) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("layer '", layer.name, "': reads tensor ", input, " '",
+                       network.tensors[static_cast<size_t>(input)].name,
+                       "' before any layer has written it"));
+    }
+  }
+  if (written[static_cast<size_t>(layer.output)]) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("layer '", layer.name, "': writes tensor ", layer.output, " '",
+                     network.tensors[static_cast<size_t>(layer.output)].name,
+                     "', which has a value already"));
+  }
+  written[static_cast<size_t>(layer.output)] = true;
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status ValidateTensor(const TensorInfo& tensor) {
@@ -90,7 +110,7 @@ absl::Status ValidateTensor(const TensorInfo& tensor) {
 }
 
 absl::Status ValidateLayer(const Layer& layer, const Network& network) {
-  const absl::Status status = internal::CheckLayer(layer, network);
+  absl::Status status = internal::CheckLayer(layer, network);
   if (status.ok()) {
     return status;
   }
@@ -108,21 +128,7 @@ absl::Status ValidateNetwork(const Network& network) {
   QB_RETURN_IF_ERROR(CheckBorder(network, written));
   for (const Layer& layer : network.layers) {
     QB_RETURN_IF_ERROR(ValidateLayer(layer, network));
-    for (const int input : layer.inputs) {
-      if (!written[static_cast<size_t>(input)]) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("layer '", layer.name, "': reads tensor ", input, " '",
-                         network.tensors[static_cast<size_t>(input)].name,
-                         "' before any layer has written it"));
-      }
-    }
-    if (written[static_cast<size_t>(layer.output)]) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("layer '", layer.name, "': writes tensor ", layer.output, " '",
-                       network.tensors[static_cast<size_t>(layer.output)].name,
-                       "', which has a value already"));
-    }
-    written[static_cast<size_t>(layer.output)] = true;
+    QB_RETURN_IF_ERROR(CheckOrder(layer, network, written));
   }
   for (const int index : network.outputs) {
     if (!written[static_cast<size_t>(index)]) {

@@ -15,6 +15,7 @@ namespace qb::integer::internal {
 namespace {
 
 constexpr int64_t kMostGeometry = 1 << 16;  // kernel, stride, dilation, padding
+constexpr int64_t kMostCodeProducts = (int64_t{1} << 31) / (int64_t{255} * 255) - 1;
 constexpr int64_t kMostPaddedElements = int64_t{1} << 31;
 constexpr int64_t kMostMultiplier = int64_t{1} << 45;
 
@@ -105,20 +106,28 @@ absl::Status CheckGeometry(const Params& p) {
   return absl::OkStatus();
 }
 
-// The number of window places along one axis; `found` may have one more where `ceil` allows it and
-// that window starts before the end padding.
-absl::Status CheckExtent(const char* axis, int64_t padded, int64_t start_limit, int64_t extent,
-                         int64_t stride, bool ceil, int64_t found) {
-  if (padded < extent) {
-    return Bad("the window of ", extent, " is longer than the padded input of ", padded, " along ",
-               axis);
+// One axis of a window: how far it reaches, how many places the result has.
+struct WindowAxis {
+  const char* name;
+  int64_t padded;       // input with padding
+  int64_t start_limit;  // input with the padding before it
+  int64_t extent, stride;
+  int64_t places;
+};
+
+// With `ceil` the result may have one place more, where that window starts before the end padding.
+absl::Status CheckAxis(const WindowAxis& axis, bool ceil) {
+  if (axis.padded < axis.extent) {
+    return Bad("the window of ", axis.extent, " is longer than the padded input of ", axis.padded,
+               " along ", axis.name);
   }
-  const int64_t places = (padded - extent) / stride + 1;
-  const bool one_more = ceil && found == places + 1 && places * stride < start_limit &&
-                        (padded - extent) % stride != 0;
-  if (found != places && !one_more) {
-    return Bad("the output has extent ", found, " along ", axis, "; the window fits ", places,
-               " times");
+  const int64_t places = (axis.padded - axis.extent) / axis.stride + 1;
+  const bool one_more = ceil && axis.places == places + 1 &&
+                        places * axis.stride < axis.start_limit &&
+                        (axis.padded - axis.extent) % axis.stride != 0;
+  if (axis.places != places && !one_more) {
+    return Bad("the output has extent ", axis.places, " along ", axis.name, "; the window fits ",
+               places, " times");
   }
   return absl::OkStatus();
 }
@@ -129,15 +138,22 @@ absl::Status CheckWindow(const Window& w, bool ceil) {
     return Bad("the padded input of ", w.padded_h(), "x", w.padded_w(), "x", w.in_c,
                " is too large; accepted: up to 2^31 elements");
   }
-  QB_RETURN_IF_ERROR(CheckExtent("height", w.padded_h(), w.in_h + w.pad_top, w.extent_h(),
-                                 w.stride_h, ceil, w.out_h));
-  return CheckExtent("width", w.padded_w(), w.in_w + w.pad_left, w.extent_w(), w.stride_w, ceil,
-                     w.out_w);
+  QB_RETURN_IF_ERROR(CheckAxis(
+      {"height", w.padded_h(), w.in_h + w.pad_top, w.extent_h(), w.stride_h, w.out_h}, ceil));
+  return CheckAxis(
+      {"width", w.padded_w(), w.in_w + w.pad_left, w.extent_w(), w.stride_w, w.out_w}, ceil);
 }
 
 bool IsPointwiseConv(const ConvParams& p) {
   return p.kernel_h == 1 && p.kernel_w == 1 && p.stride_h == 1 && p.stride_w == 1 &&
          p.pad_top == 0 && p.pad_bottom == 0 && p.pad_left == 0 && p.pad_right == 0;
+}
+
+absl::Status CheckRequants(const std::vector<Requant>& requants) {
+  for (const Requant& requant : requants) {
+    QB_RETURN_IF_ERROR(CheckRequant(requant));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckConvTables(const ConvParams& p, const Window& w, int32_t zero_point) {
@@ -156,24 +172,29 @@ absl::Status CheckConvTables(const ConvParams& p, const Window& w, int32_t zero_
   if (!p.weight_scales.empty() && static_cast<int64_t>(p.weight_scales.size()) != w.out_c) {
     return Bad("there are ", p.weight_scales.size(), " weight scales for ", w.out_c, " channels");
   }
-  for (const Requant& requant : p.requant) {
-    QB_RETURN_IF_ERROR(CheckRequant(requant));
-  }
+  QB_RETURN_IF_ERROR(CheckRequants(p.requant));
   if (std::find(p.weights.begin(), p.weights.end(), int8_t{-128}) != p.weights.end()) {
     return Bad("a weight is -128; accepted: -127 to 127");
   }
   return CheckAccumulatorBound(p, zero_point);
 }
 
+// Images; or tensors of any rank whose last axis is the channels, where one pixel meets one pixel.
+absl::Status CheckConvShapes(const ConvParams& p, const Operands& t) {
+  if (!IsPointwiseConv(p)) {
+    return CheckRank4(t);
+  }
+  if (t.x(0).shape.rank() < 1 || t.y().shape.rank() < 1) {
+    return Bad("a scalar has no channels");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckKind(const ConvParams& p, const Operands& t) {
   QB_RETURN_IF_ERROR(CheckInt8(t));
   QB_RETURN_IF_ERROR(CheckGeometry(p));
   QB_RETURN_IF_ERROR(CheckClamp(p.clamp_min, p.clamp_max));
-  if (!IsPointwiseConv(p)) {
-    QB_RETURN_IF_ERROR(CheckRank4(t));
-  } else if (t.x(0).shape.rank() < 1 || t.y().shape.rank() < 1) {
-    return Bad("a scalar has no channels");
-  }
+  QB_RETURN_IF_ERROR(CheckConvShapes(p, t));
   const Window w = WindowOf(p, t.x(0).shape, t.y().shape);
   if (p.groups < 1 || w.in_c % p.groups != 0 || w.out_c % p.groups != 0) {
     return Bad(p.groups, " groups of ", w.in_c, " input and ", w.out_c,
@@ -183,10 +204,7 @@ absl::Status CheckKind(const ConvParams& p, const Operands& t) {
   return CheckConvTables(p, w, t.x(0).zero_point);
 }
 
-absl::Status CheckKind(const MatMulParams& p, const Operands& t) {
-  QB_RETURN_IF_ERROR(CheckInt8(t));
-  QB_RETURN_IF_ERROR(CheckRequant(p.requant));
-  QB_RETURN_IF_ERROR(CheckClamp(p.clamp_min, p.clamp_max));
+absl::Status CheckMatrices(const Operands& t) {
   const Shape& a = t.x(0).shape;
   const Shape& b = t.x(1).shape;
   const int64_t rank = a.rank();
@@ -203,10 +221,18 @@ absl::Status CheckKind(const MatMulParams& p, const Operands& t) {
   }
   dims.push_back(a[rank - 2]);
   dims.push_back(b[rank - 1]);
-  if (a[rank - 1] > (int64_t{1} << 31) / (255 * 255) - 1) {
-    return Bad("the sum over ", a[rank - 1], " products may leave int32; accepted: up to 33024");
+  if (a[rank - 1] > kMostCodeProducts) {
+    return Bad("the sum over ", a[rank - 1], " products may leave int32; accepted: up to ",
+               kMostCodeProducts);
   }
   return CheckShape(t, dims);
+}
+
+absl::Status CheckKind(const MatMulParams& p, const Operands& t) {
+  QB_RETURN_IF_ERROR(CheckInt8(t));
+  QB_RETURN_IF_ERROR(CheckRequant(p.requant));
+  QB_RETURN_IF_ERROR(CheckClamp(p.clamp_min, p.clamp_max));
+  return CheckMatrices(t);
 }
 
 absl::Status CheckKind(const EltwiseParams& p, const Operands& t) {
@@ -246,10 +272,7 @@ absl::Status CheckKind(const PoolParams& p, const Operands& t) {
     return Bad("there are ", p.requant_by_count.size(), " requantizations for a window of ",
                w.taps(), " elements; accepted: one more than elements, up to 2^22");
   }
-  for (const Requant& requant : p.requant_by_count) {
-    QB_RETURN_IF_ERROR(CheckRequant(requant));
-  }
-  return absl::OkStatus();
+  return CheckRequants(p.requant_by_count);
 }
 
 absl::Status CheckKind(const ReduceParams& p, const Operands& t) {

@@ -9,7 +9,7 @@ namespace {
 
 // Input rows are converted in strips of about this size, so that a strip stays in the second-level
 // cache while all channels pass over it.
-constexpr int64_t kStripBytes = 256 * 1024;
+constexpr int64_t kStripBytes = 1 << 18;
 
 int64_t RoundUp(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
 

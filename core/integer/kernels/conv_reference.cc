@@ -5,9 +5,14 @@
 namespace qb::integer {
 namespace {
 
-// The accumulator of output channel m at (oy, ox).
+struct Place {
+  int64_t oy, ox, m;
+};
+
+// The accumulator of one result.
 int32_t Accumulate(const ConvParams& conv, const Window& w, const int8_t* image,
-                   int32_t zero_point, int64_t oy, int64_t ox, int64_t m) {
+                   int32_t zero_point, const Place& place) {
+  const auto [oy, ox, m] = place;
   const int64_t group_in = w.in_c / conv.groups;
   const int64_t first_channel = m / (w.out_c / conv.groups) * group_in;
   const int8_t* weights = conv.weights.data() + m * w.taps() * group_in;
@@ -41,7 +46,7 @@ void RunConvReference(const KernelCall& call) {
     for (int64_t ox = 0; ox < w.out_w; ++ox) {
       for (int64_t m = 0; m < w.out_c; ++m) {
         const int32_t acc =
-            Accumulate(conv, w, call.input<int8_t>(0), in.zero_point, oy, ox, m);
+            Accumulate(conv, w, call.input<int8_t>(0), in.zero_point, {oy, ox, m});
         *code++ = static_cast<int8_t>(ApplyRequant(acc, conv.requant[static_cast<size_t>(m)],
                                                    out.zero_point, conv.clamp_min, conv.clamp_max));
       }

@@ -12,7 +12,7 @@
 namespace qb::integer {
 namespace {
 
-constexpr int64_t kStripBytes = 256 * 1024;
+constexpr int64_t kStripBytes = 1 << 18;  // as in conv.cc
 
 int64_t PaddedChannels(const Window& w) {
   return (w.in_c + kDepthwiseLanes - 1) / kDepthwiseLanes * kDepthwiseLanes;
@@ -49,7 +49,7 @@ void PackDepthwise(const ConvParams& conv, KernelLevel, PackedConv& p) {
         if (c < w.in_c) {
           p.weights16[static_cast<size_t>(block * block_elements +
                                           (tap / 2 * kDepthwiseLanes + slot) * 2 + tap % 2)] =
-              conv.weights[static_cast<size_t>(c * w.taps() + tap)];
+              static_cast<int16_t>(conv.weights[static_cast<size_t>(c * w.taps() + tap)]);
         }
       }
     }

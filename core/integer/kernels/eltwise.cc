@@ -37,7 +37,7 @@ using CodeTable = std::array<int64_t, 256>;
 
 CodeTable SumTable(int32_t zero_point, int64_t multiplier) {
   CodeTable table;
-  for (int32_t code = -128; code <= 127; ++code) {
+  for (int64_t code = -128; code <= 127; ++code) {
     table[static_cast<size_t>(code + 128)] = (code - zero_point) * multiplier;
   }
   return table;
