@@ -1,5 +1,6 @@
 #include "server/build_server.h"
 
+#include <grpc/grpc.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
@@ -213,6 +214,13 @@ class BuiltServer final : public CompileServer {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CompileServer>> BuildServer(ServerOptions options) {
+  // gRPC ends itself when its last object goes, and then waits up to 10 s for a poller. One reference
+  // that is never given back leaves that to the end of the process.
+  static const bool initialized = [] {
+    grpc_init();
+    return true;
+  }();
+  static_cast<void>(initialized);
   return BuiltServer::Build(std::move(options));
 }
 
