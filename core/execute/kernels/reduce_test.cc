@@ -79,6 +79,22 @@ TEST(Softmax, IsAccurateOverAWideRange) {
   }
 }
 
+TEST(Softmax, OfAnOuterAxisEqualsThatOfTheLast) {
+  const char* x = "x = InputConstant float32[2x7x100] random(6)\n";
+  const std::vector<float> outer = ValuesOf(x, "Softmax(x) {axis=1, beta=3}");
+  const std::vector<float> last =
+      ValuesOf(absl::StrCat(x,
+                            "t = Transpose(x) {transpose_axes=[0, 2, 1]}\n"
+                            "s = Softmax(t) {axis=2, beta=3}"),
+               "Transpose(s) {transpose_axes=[0, 2, 1]}");
+  EXPECT_THAT(testing::RelativeError(outer, last), Lt(1e-6));
+}
+
+TEST(Softmax, GivesMaskedPositionsZeroNotSubnormalNumbers) {
+  EXPECT_THAT(ValuesOf("x = InputConstant float32[3] [0, -1000, 0]", "Softmax(x) {axis=0}"),
+              ElementsAre(0.5f, 0.0f, 0.5f));
+}
+
 TEST(Batchnorm, NormalizesTheChannelAxis) {
   const char* operands = R"(x = InputConstant float32[1x2x2] [1, 2, 3, 4]
     g = InputConstant float32[2] [2, 1]
