@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
 #include "core/frontends/onnx/onnx_import.h"
@@ -50,8 +51,7 @@ absl::StatusOr<const Frontend*> FindFrontend(absl::string_view name) {
     }
     if (frontend.import == nullptr) {
       return Failure(FailureCode::kArgumentError,
-                     absl::StrCat("backend '", frontend.name,
-                                  "' is not supported yet; onnx is"));
+                     absl::StrCat("backend '", frontend.name, "' is not supported yet; onnx is"));
     }
     return &frontend;
   }

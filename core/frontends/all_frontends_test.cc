@@ -20,7 +20,8 @@ TEST(Frontends, OnnxIsFoundWhateverItsCase) {
 TEST(Frontends, KnownNamesWithoutImporterAreNotSupportedYet) {
   for (const char* name : {"tf", "tensorflow", "Keras", "tflite", "torchscript", "torch"}) {
     const absl::Status status = FindFrontend(name).status();
-    EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not supported yet")));
+    EXPECT_THAT(status,
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not supported yet")));
     EXPECT_EQ(FailureCodeOf(status), FailureCode::kArgumentError);
   }
 }
@@ -33,8 +34,9 @@ TEST(Frontends, UnknownNamesAreRefusedWithTheList) {
 }
 
 TEST(Frontends, AFileOfAnotherFormatIsNamed) {
-  EXPECT_THAT(ImportModel("onnx", "/nonexistent/model.tflite", {}),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("the file looks like tflite")));
+  EXPECT_THAT(
+      ImportModel("onnx", "/nonexistent/model.tflite", {}),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("the file looks like tflite")));
 }
 
 }  // namespace

@@ -1,9 +1,6 @@
 #include "core/frontends/onnx/external_data.h"
 
 #include <fcntl.h>
-#include <linux/openat2.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -11,33 +8,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+
 #include "core/base/digest.h"
 #include "core/base/status_macros.h"
+#include "core/frontends/onnx/open_beneath.h"
 
 namespace qb::onnx_import {
 namespace {
 
 constexpr size_t kMostComponents = 16;
-
-// A file descriptor that closes itself.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Descriptor() {
-    if (fd_ >= 0) {
-      ::close(fd_);
-    }
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 absl::Status CannotOpen(absl::string_view location, int error) {
   const absl::string_view reason =
@@ -46,31 +25,6 @@ absl::Status CannotOpen(absl::string_view location, int error) {
           : absl::string_view(std::strerror(error));
   return absl::InvalidArgumentError(
       absl::StrCat("external data '", location, "' cannot be opened: ", reason));
-}
-
-// Without openat2 (Linux before 5.6, or a filter that forbids it): each folder on the way is opened
-// relative to its parent and must not be a link.
-Descriptor OpenByComponents(int folder, const std::string& location) {
-  const std::vector<std::string> parts = absl::StrSplit(location, '/', absl::SkipEmpty());
-  Descriptor at(::fcntl(folder, F_DUPFD_CLOEXEC, 0));
-  for (size_t i = 0; i < parts.size() && at.get() >= 0; ++i) {
-    const bool last = i + 1 == parts.size();
-    const int flags = last ? O_RDONLY | O_NONBLOCK : O_PATH | O_DIRECTORY;
-    at = Descriptor(::openat(at.get(), parts[i].c_str(), flags | O_NOFOLLOW | O_CLOEXEC));
-  }
-  return at;
-}
-
-Descriptor OpenBeneath(int folder, const std::string& location) {
-  struct open_how how = {};
-  how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
-  const auto fd =
-      static_cast<int>(::syscall(SYS_openat2, folder, location.c_str(), &how, sizeof(how)));
-  if (fd < 0 && (errno == ENOSYS || errno == EPERM)) {
-    return OpenByComponents(folder, location);
-  }
-  return Descriptor(fd);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+
 #include "core/base/file_map.h"
 #include "core/frontends/imported_model.h"
 
@@ -29,10 +30,9 @@ struct ExternalBytes {
 
 // The files beneath one folder. Each is opened, mapped and hashed once. One thread at a time.
 //
-// A location is resolved by the kernel with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS, or, where openat2
-// is missing, one component at a time with O_NOFOLLOW: no "..", no absolute path, no symbolic link
-// anywhere. Hard links are followed: they cannot be told from files, cannot be created through a
-// model, and agents may present inputs as hard links to their store.
+// Locations are resolved as open_beneath.h says: no "..", no absolute path, no symbolic link anywhere.
+// Hard links are followed: they cannot be told from files, cannot be created through a model, and
+// agents may present inputs as hard links to their store.
 class ExternalFiles {
  public:
   // With an empty folder every lookup is refused (models that came as bytes alone).

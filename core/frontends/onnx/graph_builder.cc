@@ -4,23 +4,25 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 #include "core/execute/evaluate.h"
+#include "core/frontends/onnx/onnx_model.h"
 #include "core/ops/build.h"
 
 namespace qb::onnx_import {
 
 absl::Status GraphBuilder::CheckBudget(int64_t result_bytes, int64_t operand_bytes) {
   if (result_bytes > std::max(kMostFoldedBytes, operand_bytes)) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the constant result has ", result_bytes, " bytes; at most ",
-                     kMostFoldedBytes, " are computed at import"));
+    return absl::ResourceExhaustedError(absl::StrCat("the constant result has ", result_bytes,
+                                                     " bytes; at most ", kMostFoldedBytes,
+                                                     " are computed at import"));
   }
   folded_bytes_ += result_bytes;
   if (folded_bytes_ > kMostFoldedBytesInAll + 4 * weight_bytes_) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the constants computed at import exceed ",
-                     kMostFoldedBytesInAll + 4 * weight_bytes_, " bytes"));
+    return absl::ResourceExhaustedError(absl::StrCat("the constants computed at import exceed ",
+                                                     kMostFoldedBytesInAll + 4 * weight_bytes_,
+                                                     " bytes"));
   }
   return absl::OkStatus();
 }
@@ -39,6 +41,10 @@ absl::StatusOr<Node*> GraphBuilder::Add(OpKind kind, absl::string_view name,
                                         absl::Span<Node* const> operands,
                                         std::unique_ptr<Attributes> attrs) {
   QB_ASSIGN_OR_RETURN(Node * node, AddOp(graph_, kind, name, operands, std::move(attrs)));
+  if (node->shape().rank() > static_cast<int64_t>(kMostRank)) {
+    return absl::UnimplementedError(absl::StrCat("the result has rank ", node->shape().rank(),
+                                                 "; at most ", kMostRank, " is supported"));
+  }
   const bool constant = std::all_of(operands.begin(), operands.end(),
                                     [](const Node* operand) { return operand->is_constant(); });
   return constant ? Fold(node) : absl::StatusOr<Node*>(node);

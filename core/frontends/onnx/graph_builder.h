@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+
 #include "core/ir/graph.h"
 
 namespace qb::onnx_import {
@@ -16,7 +17,7 @@ namespace qb::onnx_import {
 // Bytes that folding may produce: one result beyond the size of its operands, and all in all beyond
 // four times the weights. A few bytes of model can ask for any amount (ConstantOfShape, Expand).
 inline constexpr int64_t kMostFoldedBytes = int64_t{1} << 28;
-inline constexpr int64_t kMostFoldedBytesInAll = int64_t{1} << 30;
+inline constexpr int64_t kMostFoldedBytesInAll = int64_t{1} << 29;
 
 // One thread at a time.
 class GraphBuilder {
@@ -30,7 +31,8 @@ class GraphBuilder {
   // A value computed at import. Errors: ResourceExhausted beyond the limits above.
   absl::StatusOr<Node*> AddFolded(absl::string_view name, Tensor value);
 
-  // As qb::AddOp, but a node whose operands are all constants becomes a constant of the same name.
+  // As qb::AddOp, within kMostRank; a node whose operands are all constants becomes a constant of the
+  // same name.
   absl::StatusOr<Node*> Add(OpKind kind, absl::string_view name, absl::Span<Node* const> operands,
                             std::unique_ptr<Attributes> attrs);
 

@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+
 #include "core/base/status_macros.h"
 #include "core/frontends/onnx/graph_builder.h"
 #include "core/frontends/onnx/importers/all_importers.h"
@@ -47,12 +48,12 @@ absl::Status CheckOperators(const std::vector<const OnnxNode*>& nodes, int64_t o
   if (missing.empty()) {
     return absl::OkStatus();
   }
-  return absl::UnimplementedError(absl::StrCat(
-      "operators that are not supported (opset ", opset, "): ",
-      absl::StrJoin(missing, ", ", [](std::string* out, const auto& entry) {
-        absl::StrAppend(out, entry.first, " (", entry.second.count, "x, first node '",
-                        entry.second.first, "')");
-      })));
+  return absl::UnimplementedError(
+      absl::StrCat("operators that are not supported (opset ", opset,
+                   "): ", absl::StrJoin(missing, ", ", [](std::string* out, const auto& entry) {
+                     absl::StrAppend(out, entry.first, " (", entry.second.count, "x, first node '",
+                                     entry.second.first, "')");
+                   })));
 }
 
 // Names of all values that some node or output reads, with the number of reads.
@@ -81,8 +82,8 @@ absl::Status ImportNode(const OnnxNode& node, int64_t opset,
   if (status.ok()) {
     return status;
   }
-  return absl::Status(status.code(), absl::StrCat("node '", node.DisplayName(), "' (",
-                                                  node.op_type, "): ", status.message()));
+  return absl::Status(status.code(), absl::StrCat("node '", node.DisplayName(), "' (", node.op_type,
+                                                  "): ", status.message()));
 }
 
 // Turns the inputs that `constants` names into initializers.
@@ -114,9 +115,9 @@ absl::Status AddOutputs(const OnnxModel& model, const Values& values, Graph& gra
     }
     const DType computed = found->second->type().dtype;
     if (output.dtype != DType::kUndefined && output.dtype != computed) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("output '", output.name, "' is declared as ", DTypeName(output.dtype),
-                       ", the graph computes ", DTypeName(computed)));
+      return absl::InvalidArgumentError(absl::StrCat("output '", output.name, "' is declared as ",
+                                                     DTypeName(output.dtype),
+                                                     ", the graph computes ", DTypeName(computed)));
     }
     graph.AddOutput(output.name, found->second);
   }
@@ -129,8 +130,7 @@ absl::StatusOr<Graph> ImportGraph(OnnxModel& model, const ImportOptions& options
   QB_RETURN_IF_ERROR(MakeConstant(options.constant_inputs, model));
   QB_ASSIGN_OR_RETURN(const std::vector<const OnnxNode*> nodes, OrderNodes(model));
   QB_RETURN_IF_ERROR(CheckOperators(nodes, model.opset));
-  QB_ASSIGN_OR_RETURN(const std::vector<TensorType> input_types,
-                      ResolveInputTypes(model, options));
+  QB_ASSIGN_OR_RETURN(const std::vector<TensorType> input_types, ResolveInputTypes(model, options));
   const absl::flat_hash_map<std::string, int64_t> uses = CountUses(model, nodes);
   GraphBuilder builder(model.graph_name);
   Values values;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "absl/status/statusor.h"
+
 #include "core/frontends/onnx/onnx_model.h"
 
 namespace qb::onnx_import {

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+
 #include "core/base/status_macros.h"
 
 namespace qb::onnx_import {
@@ -49,9 +50,8 @@ absl::Status CheckGivenNames(const OnnxModel& model, const ImportOptions& option
       known.push_back(absl::StrCat("'", input.name, "'"));
     }
     if (std::find(known.begin(), known.end(), absl::StrCat("'", name, "'")) == known.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("--input-shape names '", name,
-                                                     "', the model's inputs are ",
-                                                     absl::StrJoin(known, ", ")));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--input-shape names '", name, "', the model's inputs are ", absl::StrJoin(known, ", ")));
     }
   }
   return absl::OkStatus();
@@ -124,9 +124,9 @@ absl::StatusOr<Shape> ResolveShape(const OnnxValue& input, const ImportOptions& 
     } else if (dims.empty()) {
       dims.push_back(1);
     } else {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "input '", input.name, "' has the open shape ", DeclaredShape(*input.dims),
-          "; give its dimensions with --input-shape ", input.name, ":<d0>x<d1>x..."));
+      return absl::InvalidArgumentError(
+          absl::StrCat("input '", input.name, "' has the open shape ", DeclaredShape(*input.dims),
+                       "; give its dimensions with --input-shape ", input.name, ":<d0>x<d1>x..."));
     }
   }
   return Shape(std::move(dims));
@@ -138,10 +138,10 @@ absl::Status CheckBatch(const OnnxModel& model, const std::vector<TensorType>& t
       continue;
     }
     if (types[i].shape[0] > 1) {
-      return absl::UnimplementedError(absl::StrCat(
-          "input '", model.inputs[i].name, "' has shape ", types[i].shape.ToString(),
-          ", a fixed batch of ", types[i].shape[0],
-          "; export the model with batch 1 or with an open batch dimension"));
+      return absl::UnimplementedError(
+          absl::StrCat("input '", model.inputs[i].name, "' has shape ", types[i].shape.ToString(),
+                       ", a fixed batch of ", types[i].shape[0],
+                       "; export the model with batch 1 or with an open batch dimension"));
     }
     return absl::OkStatus();
   }

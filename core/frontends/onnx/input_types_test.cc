@@ -63,7 +63,8 @@ TEST(InputTypes, FixedBatchAboveOneIsRefused) {
   ModelBuilder model(13);
   model.Input("x", {4, 3, 2, 2}).Output("y");
   model.Node("Relu", {"x"}, {"y"});
-  EXPECT_THAT(model.Text(ImportOptions()), HasSubstr("input 'x' has shape 4x3x2x2, a fixed batch of 4"));
+  EXPECT_THAT(model.Text(ImportOptions()),
+              HasSubstr("input 'x' has shape 4x3x2x2, a fixed batch of 4"));
   EXPECT_THAT(model.Text(ModelBuilder::AnyBatch()), HasSubstr("float32[4x3x2x2]"));
   EXPECT_THAT(OpenModel({"batch", "3"}).Text(Shapes({{"x", {2, 3}}})),
               HasSubstr("a fixed batch of 2"));

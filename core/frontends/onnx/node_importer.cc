@@ -1,6 +1,7 @@
 #include "core/frontends/onnx/node_importer.h"
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 #include "core/frontends/onnx/scalar_values.h"
 #include "core/ops/movement.h"
@@ -242,8 +243,8 @@ absl::Status NodeImporter::CheckAllRead(
   }
   for (size_t i = 0; i < node_.inputs.size(); ++i) {
     if (!input_read_[i] && !node_.inputs[i].empty()) {
-      return absl::UnimplementedError(absl::StrCat("input ", i, " ('", node_.inputs[i],
-                                                   "') is not known for opset ", opset_));
+      return absl::UnimplementedError(
+          absl::StrCat("input ", i, " ('", node_.inputs[i], "') is not known for opset ", opset_));
     }
   }
   for (size_t i = 0; i < node_.outputs.size(); ++i) {

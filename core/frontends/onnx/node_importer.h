@@ -1,5 +1,5 @@
-// What an importer of one operator works with: the ONNX node's inputs and attributes on one side, the
-// graph that is being built on the other.
+// What an importer of one operator works with: the ONNX node's inputs and attributes on one side,
+// the graph that is being built on the other.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+
 #include "core/frontends/onnx/graph_builder.h"
 #include "core/frontends/onnx/onnx_model.h"
 #include "core/ir/graph.h"
@@ -24,9 +25,9 @@ namespace qb::onnx_import {
 // ONNX value name -> the node that computes it.
 using Values = absl::flat_hash_map<std::string, Node*>;
 
-// Lives for one node. Whatever an importer does not ask for is an error at the end (CheckAllRead), so
-// that no attribute of a newer opset is ignored by accident. Errors of all members come without the
-// node's name, which the caller adds.
+// Lives for one node. Whatever an importer does not ask for is an error at the end (CheckAllRead),
+// so that no attribute of a newer opset is ignored by accident. Errors of all members come without
+// the node's name, which the caller adds.
 class NodeImporter {
  public:
   NodeImporter(const OnnxNode& node, int64_t opset, Values& values, GraphBuilder& builder)
@@ -65,11 +66,12 @@ class NodeImporter {
   absl::StatusOr<std::optional<Tensor>> TensorAttr(absl::string_view name);
   absl::StatusOr<int64_t> RequiredIntAttr(absl::string_view name);
   void IgnoreAttr(absl::string_view name);
-  // The axes of Squeeze, ReduceSum, ...: an attribute before `input_since`, the input `index` from then
-  // on; nullopt when neither is there.
+  // The axes of Squeeze, ReduceSum, ...: an attribute before `input_since`, the input `index` from
+  // then on; nullopt when neither is there.
   absl::StatusOr<std::optional<std::vector<int64_t>>> AxesOf(int64_t index, int64_t input_since);
 
-  // Building. An empty role names the node after the first output; another role "r" gives "<output>/r".
+  // Building. An empty role names the node after the first output; another role "r" gives
+  // "<output>/r".
   int64_t output_count() const;  // outputs that have names
   int64_t output_slots() const { return static_cast<int64_t>(node_.outputs.size()); }
   bool HasOutput(int64_t index) const;
@@ -79,9 +81,8 @@ class NodeImporter {
                                 std::unique_ptr<Attributes> attrs);
   absl::StatusOr<Node*> Add(absl::string_view role, OpKind kind, absl::Span<Node* const> operands);
   template <typename A>
-    requires std::is_base_of_v<Attributes, A>
-  absl::StatusOr<Node*> Add(absl::string_view role, OpKind kind, absl::Span<Node* const> operands,
-                            A attrs) {
+  requires std::is_base_of_v<Attributes, A> absl::StatusOr<Node*> Add(
+      absl::string_view role, OpKind kind, absl::Span<Node* const> operands, A attrs) {
     std::unique_ptr<Attributes> owned = std::make_unique<A>(std::move(attrs));
     return AddNode(role, kind, operands, std::move(owned));
   }

@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+
 #include "core/base/status_macros.h"
 
 namespace qb::onnx_import {
@@ -23,8 +24,7 @@ using Producers = absl::flat_hash_map<absl::string_view, int64_t>;
 
 absl::Status Define(absl::string_view name, int64_t producer, Producers& producers) {
   if (!producers.emplace(name, producer).second) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("value '", name, "' is defined more than once"));
+    return absl::InvalidArgumentError(absl::StrCat("value '", name, "' is defined more than once"));
   }
   return absl::OkStatus();
 }
@@ -62,9 +62,9 @@ absl::StatusOr<Edges> FindEdges(const OnnxModel& model, const Producers& produce
       }
       const auto found = producers.find(input);
       if (found == producers.end()) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            Named(model.nodes[i]), ": input '", input, "' is neither an input of the graph, an "
-            "initializer, nor the output of a node"));
+        return absl::InvalidArgumentError(absl::StrCat(Named(model.nodes[i]), ": input '", input,
+                                                       "' is neither an input of the graph, an "
+                                                       "initializer, nor the output of a node"));
       }
       if (found->second != kNoNode) {
         edges[i].push_back(found->second);

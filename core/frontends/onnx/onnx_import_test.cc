@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "core/base/digest.h"
@@ -61,6 +62,24 @@ TEST(ImportOnnx, MissingFileIsAParseError) {
   const absl::Status status = ImportOnnx("/nonexistent/m.onnx", {}).status();
   EXPECT_EQ(FailureCodeOf(status), FailureCode::kModelParseError);
   EXPECT_THAT(std::string(status.message()), HasSubstr("/nonexistent/m.onnx"));
+}
+
+TEST(ImportOnnx, FilesOfTwoGigabytesAreRefusedWithAdvice) {
+  const TempDir folder;
+  const std::string path = folder.File("m.onnx");
+  std::ofstream(path).put('x');
+  std::filesystem::resize_file(path, uintmax_t{1} << 31);  // sparse
+  const absl::Status status = ImportOnnx(path, {}).status();
+  EXPECT_EQ(FailureCodeOf(status), FailureCode::kModelParseError);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("save it with external data"));
+}
+
+TEST(ImportOnnx, RanksAreBounded) {
+  ModelBuilder model(13);
+  model.Input("x", std::vector<int64_t>(10, 1)).Output("y");
+  model.Initializer("i", onnx::TensorProto::INT64, std::vector<int64_t>(10, 1)).add_int64_data(0);
+  model.Node("Gather", {"x", "i"}, {"y"});
+  EXPECT_THAT(model.Text(), HasSubstr("the result has rank 19; at most 16 is supported"));
 }
 
 TEST(ImportOnnx, OpsetsOutsideTheRangeAreRefusedWithTheNumber) {
@@ -182,7 +201,8 @@ TEST(ImportOnnx, OutputsHaveTheirDeclaredType) {
   ModelBuilder model(13);
   model.Input("x", {1, 3}).Output("y", onnx::TensorProto::INT64);
   model.Node("Relu", {"x"}, {"y"});
-  EXPECT_THAT(model.Text(), HasSubstr("output 'y' is declared as int64, the graph computes float32"));
+  EXPECT_THAT(model.Text(),
+              HasSubstr("output 'y' is declared as int64, the graph computes float32"));
 }
 
 TEST(ImportOnnx, MissingOptionalInputsAndTooManyInputs) {

@@ -9,6 +9,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 #include "core/frontends/onnx/onnx_import.h"
 #include "core/frontends/onnx/read_tensor.h"
@@ -170,10 +171,10 @@ absl::StatusOr<OnnxNode> ReadNode(onnx::NodeProto& proto, ExternalFiles& files) 
   for (onnx::AttributeProto& attribute_proto : *proto.mutable_attribute()) {
     absl::StatusOr<OnnxAttribute> attribute = ReadAttribute(attribute_proto, files);
     if (!attribute.ok()) {
-      return absl::Status(attribute.status().code(),
-                          absl::StrCat("node '", node.DisplayName(), "' (", node.op_type,
-                                       "): attribute '", attribute_proto.name(), "': ",
-                                       attribute.status().message()));
+      return absl::Status(
+          attribute.status().code(),
+          absl::StrCat("node '", node.DisplayName(), "' (", node.op_type, "): attribute '",
+                       attribute_proto.name(), "': ", attribute.status().message()));
     }
     node.attributes.push_back(*std::move(attribute));
   }
@@ -182,9 +183,9 @@ absl::StatusOr<OnnxNode> ReadNode(onnx::NodeProto& proto, ExternalFiles& files) 
 
 absl::Status ReadInitializers(onnx::GraphProto& graph, ExternalFiles& files, OnnxModel& model) {
   if (graph.sparse_initializer_size() > 0) {
-    return absl::UnimplementedError(
-        absl::StrCat("initializer '", graph.sparse_initializer(0).values().name(),
-                     "' is sparse, which is not supported"));
+    return absl::UnimplementedError(absl::StrCat("initializer '",
+                                                 graph.sparse_initializer(0).values().name(),
+                                                 "' is sparse, which is not supported"));
   }
   for (onnx::TensorProto& proto : *graph.mutable_initializer()) {
     if (proto.name().empty()) {

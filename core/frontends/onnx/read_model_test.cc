@@ -99,7 +99,8 @@ TEST(ReadModel, TooManyElementsAreRefusedBeforeParsing) {
     nodes += std::string("\x0a\x00", 2);  // an empty node
   }
   EXPECT_FALSE(onnx_import::CheckScanLimits(std::string("\x3a\x80\x80\x80\x04", 5) +
-                                            nodes.substr(0, size_t{1} << 23)).ok());
+                                            nodes.substr(0, size_t{1} << 23))
+                   .ok());
   EXPECT_THAT(ImportText(std::string("\x3a\x82\x80\x80\x04", 5) + nodes),
               HasSubstr("nodes, attributes and values"));
 }

@@ -12,6 +12,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 #include "core/frontends/onnx/onnx_model.h"
 
@@ -72,8 +73,8 @@ bool NeedsNormalizing(const TensorType& type, const uint8_t* bytes) {
 
 // A tensor on bytes that `owner` holds; copied only when they are misaligned or not normalized.
 Tensor OnBytes(const TensorType& type, const uint8_t* bytes, std::shared_ptr<const void> owner) {
-  const bool aligned = reinterpret_cast<uintptr_t>(bytes) %
-                           static_cast<uintptr_t>(SizeBytes(type.dtype)) == 0;
+  const bool aligned =
+      reinterpret_cast<uintptr_t>(bytes) % static_cast<uintptr_t>(SizeBytes(type.dtype)) == 0;
   if (aligned && !NeedsNormalizing(type, bytes)) {
     return Tensor::Borrow(type, bytes, std::move(owner));
   }
@@ -180,17 +181,16 @@ absl::StatusOr<Tensor> FromExternal(const TensorType& type, const onnx::TensorPr
 absl::StatusOr<Tensor> Read(onnx::TensorProto& proto, ExternalFiles& files) {
   const DType dtype = DTypeFromOnnx(proto.data_type());
   if (dtype == DType::kUndefined) {
-    return absl::UnimplementedError(absl::StrCat("has element type ",
-                                                 OnnxTypeName(proto.data_type()),
-                                                 ", which is not supported"));
+    return absl::UnimplementedError(absl::StrCat(
+        "has element type ", OnnxTypeName(proto.data_type()), ", which is not supported"));
   }
   if (proto.has_segment()) {
     return absl::UnimplementedError("is stored in segments, which is not supported");
   }
   std::vector<int64_t> dims(proto.dims().begin(), proto.dims().end());
   if (dims.size() > kMostRank) {
-    return absl::InvalidArgumentError(absl::StrCat("has rank ", dims.size(), "; at most ",
-                                                   kMostRank, " is supported"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("has rank ", dims.size(), "; at most ", kMostRank, " is supported"));
   }
   QB_RETURN_IF_ERROR(CheckedElements(dims).status());
   const TensorType type{dtype, Shape(std::move(dims))};
@@ -223,8 +223,8 @@ std::string OnnxTypeName(int32_t data_type) {
 absl::StatusOr<Tensor> ReadTensor(onnx::TensorProto& proto, ExternalFiles& files) {
   absl::StatusOr<Tensor> tensor = Read(proto, files);
   if (!tensor.ok()) {
-    return absl::Status(tensor.status().code(), absl::StrCat("tensor '", proto.name(), "': ",
-                                                             tensor.status().message()));
+    return absl::Status(tensor.status().code(),
+                        absl::StrCat("tensor '", proto.name(), "': ", tensor.status().message()));
   }
   return tensor;
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+
 #include "core/frontends/onnx/external_data.h"
 #include "core/ir/tensor.h"
 

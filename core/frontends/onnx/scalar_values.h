@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+
 #include "core/ir/tensor.h"
 
 namespace qb::onnx_import {

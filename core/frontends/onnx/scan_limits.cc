@@ -4,13 +4,26 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 
 namespace qb::onnx_import {
 namespace {
 
 // kList stands for every message whose fields are counted but not entered.
-enum class Kind { kModel, kGraph, kNode, kAttribute, kTraining, kFunction, kValue, kType, kTensorType, kList, kLeaf };
+enum class Kind {
+  kModel,
+  kGraph,
+  kNode,
+  kAttribute,
+  kTraining,
+  kFunction,
+  kValue,
+  kType,
+  kTensorType,
+  kList,
+  kLeaf
+};
 
 // A length-delimited field that is entered rather than skipped. Field numbers of onnx.proto.
 struct Child {
@@ -20,26 +33,26 @@ struct Child {
 };
 
 constexpr auto kChildren = std::to_array<Child>({
-    {Kind::kModel, 7, Kind::kGraph},        // graph
-    {Kind::kModel, 20, Kind::kTraining},    // training_info
-    {Kind::kModel, 25, Kind::kFunction},    // functions
-    {Kind::kTraining, 1, Kind::kGraph},     // initialization
-    {Kind::kTraining, 2, Kind::kGraph},     // algorithm
-    {Kind::kFunction, 7, Kind::kNode},      // node
-    {Kind::kGraph, 1, Kind::kNode},         // node
-    {Kind::kGraph, 5, Kind::kList},         // initializer
-    {Kind::kGraph, 11, Kind::kValue},       // input
-    {Kind::kGraph, 12, Kind::kValue},       // output
-    {Kind::kGraph, 13, Kind::kValue},       // value_info
-    {Kind::kGraph, 14, Kind::kList},        // quantization_annotation
-    {Kind::kNode, 5, Kind::kAttribute},     // attribute
-    {Kind::kAttribute, 5, Kind::kList},     // t
-    {Kind::kAttribute, 6, Kind::kGraph},    // g
-    {Kind::kAttribute, 10, Kind::kList},    // tensors
-    {Kind::kAttribute, 11, Kind::kGraph},   // graphs
-    {Kind::kValue, 2, Kind::kType},         // type
-    {Kind::kType, 1, Kind::kTensorType},    // tensor_type
-    {Kind::kTensorType, 2, Kind::kList},    // shape
+    {Kind::kModel, 7, Kind::kGraph},       // graph
+    {Kind::kModel, 20, Kind::kTraining},   // training_info
+    {Kind::kModel, 25, Kind::kFunction},   // functions
+    {Kind::kTraining, 1, Kind::kGraph},    // initialization
+    {Kind::kTraining, 2, Kind::kGraph},    // algorithm
+    {Kind::kFunction, 7, Kind::kNode},     // node
+    {Kind::kGraph, 1, Kind::kNode},        // node
+    {Kind::kGraph, 5, Kind::kList},        // initializer
+    {Kind::kGraph, 11, Kind::kValue},      // input
+    {Kind::kGraph, 12, Kind::kValue},      // output
+    {Kind::kGraph, 13, Kind::kValue},      // value_info
+    {Kind::kGraph, 14, Kind::kList},       // quantization_annotation
+    {Kind::kNode, 5, Kind::kAttribute},    // attribute
+    {Kind::kAttribute, 5, Kind::kList},    // t
+    {Kind::kAttribute, 6, Kind::kGraph},   // g
+    {Kind::kAttribute, 10, Kind::kList},   // tensors
+    {Kind::kAttribute, 11, Kind::kGraph},  // graphs
+    {Kind::kValue, 2, Kind::kType},        // type
+    {Kind::kType, 1, Kind::kTensorType},   // tensor_type
+    {Kind::kTensorType, 2, Kind::kList},   // shape
 });
 
 Kind ChildKind(Kind parent, uint64_t field) {
@@ -127,8 +140,8 @@ class Scanner {
       return Damaged();
     }
     if (++elements_ > kMostElements) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "the model has more than ", kMostElements, " nodes, attributes and values in all"));
+      return absl::InvalidArgumentError(absl::StrCat("the model has more than ", kMostElements,
+                                                     " nodes, attributes and values in all"));
     }
     const Kind child = ChildKind(kind, tag >> 3);
     return child == Kind::kLeaf ? absl::OkStatus() : Scan(bytes, child, depth + 1);

@@ -12,8 +12,8 @@ inline constexpr int64_t kMostElements = int64_t{1} << 22;
 inline constexpr int64_t kMostNesting = 64;
 
 // Walks the wire format of a ModelProto without building anything. Errors: InvalidArgument when the
-// bytes are no protobuf message, hold more than kMostElements nodes, attributes, names and values in
-// all, or nest subgraphs deeper than kMostNesting.
+// bytes are no protobuf message, hold more than kMostElements nodes, attributes, names and values
+// in all, or nest subgraphs deeper than kMostNesting.
 absl::Status CheckScanLimits(absl::string_view bytes);
 
 }  // namespace qb::onnx_import

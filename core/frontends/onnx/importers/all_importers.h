@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+
 #include "core/frontends/onnx/node_importer.h"
 
 namespace qb::onnx_import {
@@ -48,7 +49,7 @@ absl::Status ImportReciprocal(NodeImporter& node);
 absl::Status ImportIdentity(NodeImporter& node);
 absl::Status ImportDropout(NodeImporter& node);
 // elementwise.cc
-absl::Status ImportBinary(NodeImporter& node);    // Add, Sub, Mul, Div
+absl::Status ImportBinary(NodeImporter& node);  // Add, Sub, Mul, Div
 absl::Status ImportPow(NodeImporter& node);
 absl::Status ImportVariadic(NodeImporter& node);  // Max, Min, Sum
 absl::Status ImportMean(NodeImporter& node);

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+
 #include "core/base/status_macros.h"
 #include "core/frontends/onnx/importers/all_importers.h"
 #include "core/frontends/onnx/importers/axes.h"
@@ -33,16 +34,16 @@ absl::StatusOr<std::vector<int64_t>> SplitSizes(NodeImporter& node, int64_t outp
                                       [&](int64_t size) { return size < 0 || size > dim; });
     if (negative || static_cast<int64_t>(sizes.size()) != outputs ||
         std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) != dim) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("split is [", absl::StrJoin(sizes, ", "), "] for ", outputs,
-                       " outputs of an axis of ", dim));
+      return absl::InvalidArgumentError(absl::StrCat("split is [", absl::StrJoin(sizes, ", "),
+                                                     "] for ", outputs, " outputs of an axis of ",
+                                                     dim));
     }
     return sizes;
   }
   if (parts != outputs || parts < 1 || (node.opset() < 18 && dim % parts != 0)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("an axis of ", dim, " cannot be split into ", parts, " equal parts for ",
-                     outputs, " outputs"));
+    return absl::InvalidArgumentError(absl::StrCat("an axis of ", dim, " cannot be split into ",
+                                                   parts, " equal parts for ", outputs,
+                                                   " outputs"));
   }
   const int64_t chunk = (dim + parts - 1) / parts;  // the last one may be smaller
   for (int64_t i = 0; i < parts; ++i) {
@@ -140,8 +141,7 @@ absl::Status ImportSplit(NodeImporter& node) {
   QB_ASSIGN_OR_RETURN(const int64_t axis, node.IntAttr("axis", 0));
   QB_ASSIGN_OR_RETURN(const int64_t front, NormalizeAxis(axis, input->shape().rank()));
   const int64_t dim = input->shape()[front];
-  QB_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes,
-                      SplitSizes(node, node.output_slots(), dim));
+  QB_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, SplitSizes(node, node.output_slots(), dim));
   int64_t start = 0;
   for (size_t i = 0; i < sizes.size(); ++i) {
     const int64_t end = start + sizes[i];

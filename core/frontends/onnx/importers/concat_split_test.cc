@@ -28,8 +28,8 @@ TEST(ImportConcat, AxisIsNeeded) {
 
 enum class SplitForm { kAttribute, kInput, kEqual, kNumOutputs };
 
-std::string SplitText(int64_t opset, SplitForm form, int64_t dim,
-                      const std::vector<int64_t>& sizes, size_t outputs) {
+std::string SplitText(int64_t opset, SplitForm form, int64_t dim, const std::vector<int64_t>& sizes,
+                      size_t outputs) {
   ModelBuilder model(opset);
   model.Input("x", {1, dim});
   model.Ints("split", sizes);
@@ -102,8 +102,7 @@ TEST(ImportSlice, AttributeFormUntilOpset9) {
   ModelBuilder model(9);
   model.Input("x", {1, 5}).Output("y");
   model.Node("Slice", {"x"}, {"y"}).Ints("starts", {0, 1}).Ints("ends", {1, 3});
-  EXPECT_THAT(model.Text(),
-              HasSubstr("y = Slice(x) {axis=[1], start=[1], end=[3], step=[1]}"));
+  EXPECT_THAT(model.Text(), HasSubstr("y = Slice(x) {axis=[1], start=[1], end=[3], step=[1]}"));
 }
 
 TEST(ImportSlice, WrongListsAreRefused) {

@@ -1,5 +1,5 @@
-// Comparisons, logic and Where. The graph has no such operators: they occur in shape arithmetic, where
-// every operand is known, and are evaluated here.
+// Comparisons, logic and Where. The graph has no such operators: they occur in shape arithmetic,
+// where every operand is known, and are evaluated here.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 #include "core/frontends/onnx/importers/all_importers.h"
 #include "core/frontends/onnx/scalar_values.h"
@@ -59,9 +60,9 @@ absl::Status CheckSize(const Shape& shape) {
   QB_ASSIGN_OR_RETURN(const int64_t elements, CheckedElements(shape.dims()));
   // An index of eight bytes is made for each element.
   if (elements > kMostFoldedBytes / 8) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the constant result has ", elements, " elements; at most ",
-                     kMostFoldedBytes / 8, " are computed at import"));
+    return absl::ResourceExhaustedError(absl::StrCat("the constant result has ", elements,
+                                                     " elements; at most ", kMostFoldedBytes / 8,
+                                                     " are computed at import"));
   }
   return absl::OkStatus();
 }
@@ -85,8 +86,7 @@ absl::Status ImportComparison(NodeImporter& node) {
   QB_ASSIGN_OR_RETURN(const Tensor b, node.ConstantInput(1, "B"));
   if (a.dtype() != b.dtype()) {
     return absl::InvalidArgumentError(absl::StrCat("operands are ", a.type().ToString(), " and ",
-                                                   b.type().ToString(),
-                                                   "; one type is accepted"));
+                                                   b.type().ToString(), "; one type is accepted"));
   }
   QB_ASSIGN_OR_RETURN(const Shape shape, BroadcastShapes(a.shape(), b.shape()));
   QB_RETURN_IF_ERROR(CheckSize(shape));
@@ -94,11 +94,10 @@ absl::Status ImportComparison(NodeImporter& node) {
   const std::vector<int64_t> b_indices = BroadcastIndices(b.shape(), shape);
   for (const Comparison& row : kComparisons) {
     if (row.op_type == node.op_type()) {
-      Tensor result = IsFloat(a.dtype())
-                          ? Evaluate(DoublesOf(a), DoublesOf(b), a_indices, b_indices, shape,
-                                     row.of_doubles)
-                          : Evaluate(IntegersOf(a), IntegersOf(b), a_indices, b_indices, shape,
-                                     row.of_integers);
+      Tensor result = IsFloat(a.dtype()) ? Evaluate(DoublesOf(a), DoublesOf(b), a_indices,
+                                                    b_indices, shape, row.of_doubles)
+                                         : Evaluate(IntegersOf(a), IntegersOf(b), a_indices,
+                                                    b_indices, shape, row.of_integers);
       return node.Finish(node.AddConstant("", std::move(result)));
     }
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 #include "core/frontends/onnx/importers/all_importers.h"
 #include "core/frontends/onnx/onnx_model.h"
@@ -39,6 +40,22 @@ absl::StatusOr<Tensor> ConstantValue(NodeImporter& node) {
   }
   return absl::UnimplementedError(
       "the value is missing or of a kind that is not supported (strings and sparse tensors)");
+}
+
+// Repeats the one element of `value`: each copy doubles what is filled.
+void FillWith(const Tensor& value, Tensor& filled) {
+  const int64_t total = filled.size_bytes();
+  if (total == 0) {
+    return;
+  }
+  auto* out = static_cast<uint8_t*>(filled.mutable_raw());
+  int64_t done = value.size_bytes();
+  std::memcpy(out, value.raw(), static_cast<size_t>(done));
+  while (done < total) {
+    const int64_t next = std::min(done, total - done);
+    std::memcpy(out + done, out, static_cast<size_t>(next));
+    done += next;
+  }
 }
 
 // The number of elements of a Range. Source: ONNX Range.
@@ -81,15 +98,12 @@ absl::Status ImportConstantOfShape(NodeImporter& node) {
   QB_ASSIGN_OR_RETURN(const int64_t elements, CheckedElements(dims));
   const int64_t element_bytes = SizeBytes(value.dtype());
   if (elements > kMostFoldedBytes / element_bytes) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the constant would have ", elements, " elements; at most ",
-                     kMostFoldedBytes, " bytes are computed at import"));
+    return absl::ResourceExhaustedError(absl::StrCat("the constant would have ", elements,
+                                                     " elements; at most ", kMostFoldedBytes,
+                                                     " bytes are computed at import"));
   }
   Tensor filled = Tensor::Allocate({value.dtype(), Shape(std::move(dims))});
-  auto* out = static_cast<uint8_t*>(filled.mutable_raw());
-  for (int64_t i = 0; i < elements; ++i) {
-    std::memcpy(out + i * element_bytes, value.raw(), static_cast<size_t>(element_bytes));
-  }
+  FillWith(value, filled);
   return node.Finish(node.AddConstant("", std::move(filled)));
 }
 
@@ -103,8 +117,7 @@ absl::Status ImportRange(NodeImporter& node) {
   }
   const double first = DoublesOf(start).front();
   const double step = DoublesOf(delta).front();
-  QB_ASSIGN_OR_RETURN(const int64_t count,
-                      RangeCount(first, DoublesOf(limit).front(), step));
+  QB_ASSIGN_OR_RETURN(const int64_t count, RangeCount(first, DoublesOf(limit).front(), step));
   std::vector<double> values;
   for (int64_t i = 0; i < count; ++i) {
     values.push_back(first + static_cast<double>(i) * step);

@@ -32,7 +32,8 @@ TEST(ImportConstant, StringsAreRefused) {
   ModelBuilder model(13);
   model.Output("a");
   model.Node("Constant", {}, {"a"}).String("value_string", "text");
-  EXPECT_THAT(model.Text(), HasSubstr("ERROR: node 'a' (Constant): the value is missing or of a kind"));
+  EXPECT_THAT(model.Text(),
+              HasSubstr("ERROR: node 'a' (Constant): the value is missing or of a kind"));
 }
 
 // The chain that exporters write for x.view(x.size(0), -1) and x[:, :, :h // 2].

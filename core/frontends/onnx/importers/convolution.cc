@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+
 #include "core/base/status_macros.h"
 #include "core/frontends/onnx/importers/all_importers.h"
 #include "core/frontends/onnx/importers/window.h"
@@ -19,16 +20,14 @@ absl::StatusOr<std::vector<int64_t>> KernelOf(NodeImporter& node, const Node* in
   QB_ASSIGN_OR_RETURN(const std::vector<int64_t> declared, node.IntsAttr("kernel_shape"));
   const Shape& shape = weights->shape();
   if (shape.rank() != input->shape().rank()) {
-    return absl::InvalidArgumentError(absl::StrCat("input ", input->shape().ToString(),
-                                                   " and weights ", shape.ToString(),
-                                                   " differ in rank"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "input ", input->shape().ToString(), " and weights ", shape.ToString(), " differ in rank"));
   }
   const std::vector<int64_t> kernel(shape.begin() + 2, shape.end());
   if (!declared.empty() && declared != kernel) {
     return absl::InvalidArgumentError(absl::StrCat("kernel_shape is [",
                                                    absl::StrJoin(declared, ", "),
-                                                   "], the weights have shape ",
-                                                   shape.ToString()));
+                                                   "], the weights have shape ", shape.ToString()));
   }
   return kernel;
 }

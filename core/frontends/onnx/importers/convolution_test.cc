@@ -78,15 +78,23 @@ TEST(ImportConv, WrongAttributesAreRefused) {
     change(node);
     return model.Text();
   };
-  EXPECT_THAT(refused([](NodeBuilder& n) { n.Ints("kernel_shape", {5, 3}); }),
+  EXPECT_THAT(refused([](NodeBuilder& n) {
+                n.Ints("kernel_shape", {5, 3});
+              }),
               HasSubstr("ERROR: node 'y' (Conv): kernel_shape is [5, 3]"));
-  EXPECT_THAT(refused([](NodeBuilder& n) { n.Ints("strides", {0, 1}); }),
+  EXPECT_THAT(refused([](NodeBuilder& n) {
+                n.Ints("strides", {0, 1});
+              }),
               HasSubstr("attribute 'strides' is [0, 1]"));
   EXPECT_THAT(refused([](NodeBuilder& n) { n.Ints("strides", {1}); }),
               HasSubstr("attribute 'strides' has 1 elements; 2 are accepted"));
-  EXPECT_THAT(refused([](NodeBuilder& n) { n.Ints("dilations", {1, int64_t{1} << 62}); }),
+  EXPECT_THAT(refused([](NodeBuilder& n) {
+                n.Ints("dilations", {1, int64_t{1} << 62});
+              }),
               HasSubstr("attribute 'dilations'"));
-  EXPECT_THAT(refused([](NodeBuilder& n) { n.Ints("pads", {0, 0, 0, -1}); }),
+  EXPECT_THAT(refused([](NodeBuilder& n) {
+                n.Ints("pads", {0, 0, 0, -1});
+              }),
               HasSubstr("attribute 'pads'"));
   EXPECT_THAT(refused([](NodeBuilder& n) { n.String("auto_pad", "SOME"); }),
               HasSubstr("auto_pad is 'SOME'"));

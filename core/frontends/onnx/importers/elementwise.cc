@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 #include "core/frontends/onnx/importers/all_importers.h"
 #include "core/ops/pointwise.h"
@@ -73,13 +74,15 @@ absl::Status ImportPow(NodeImporter& node) {
   QB_ASSIGN_OR_RETURN(Node * base, node.Input(0, "X"));
   QB_ASSIGN_OR_RETURN(Node * exponent, node.Input(1, "Y"));
   const DType dtype = base->type().dtype;
-  if (exponent->type().dtype != dtype) {  // allowed since opset 12; the result is of the base's type
+  if (exponent->type().dtype !=
+      dtype) {  // allowed since opset 12; the result is of the base's type
     if (!IsFloat(dtype) && IsFloat(exponent->type().dtype)) {
       return absl::UnimplementedError("an integer base with a float exponent is not supported");
     }
     CastAttrs attrs;
     attrs.dtype = std::string(DTypeName(dtype));
-    QB_ASSIGN_OR_RETURN(exponent, node.Add("exponent", OpKind::kCast, {exponent}, std::move(attrs)));
+    QB_ASSIGN_OR_RETURN(exponent,
+                        node.Add("exponent", OpKind::kCast, {exponent}, std::move(attrs)));
   }
   return node.Finish(node.Add("", OpKind::kPow, {base, exponent}));
 }

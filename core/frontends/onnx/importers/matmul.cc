@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 #include "core/frontends/onnx/importers/all_importers.h"
 #include "core/ops/movement.h"
@@ -27,8 +28,8 @@ absl::StatusOr<Node*> Scaled(NodeImporter& node, absl::string_view role, Node* v
   if (factor == 1.0f) {
     return value;
   }
-  QB_ASSIGN_OR_RETURN(Node * scalar, node.AddScalar(absl::StrCat(role, "_factor"),
-                                                    value->type().dtype, factor));
+  QB_ASSIGN_OR_RETURN(Node * scalar,
+                      node.AddScalar(absl::StrCat(role, "_factor"), value->type().dtype, factor));
   return node.Add(role, OpKind::kMultiply, {value, scalar});
 }
 
@@ -62,8 +63,8 @@ absl::StatusOr<GemmOperands> ReadGemmOperands(NodeImporter& node) {
   QB_ASSIGN_OR_RETURN(const bool transpose_b, node.BoolAttr("transB", false));
   QB_ASSIGN_OR_RETURN(const float alpha, node.FloatAttr("alpha", 1.0f));
   if (a->shape().rank() != 2 || b->shape().rank() != 2) {
-    return absl::InvalidArgumentError(absl::StrCat("A has shape ", a->shape().ToString(),
-                                                   " and B ", b->shape().ToString(),
+    return absl::InvalidArgumentError(absl::StrCat("A has shape ", a->shape().ToString(), " and B ",
+                                                   b->shape().ToString(),
                                                    "; matrices are accepted"));
   }
   GemmOperands operands;
@@ -111,10 +112,10 @@ absl::Status ImportGemm(NodeImporter& node) {
       return node.Finish(node.Add("", OpKind::kMatMul, {operands.a, operands.b, bias}));
     }
   }
-  QB_ASSIGN_OR_RETURN(Node * product, node.Add("product", OpKind::kMatMul,
-                                               {operands.a, operands.b}));
-  QB_ASSIGN_OR_RETURN(Node * scaled, Scaled(node, c == nullptr ? "" : "scaled", product,
-                                            operands.late_alpha));
+  QB_ASSIGN_OR_RETURN(Node * product,
+                      node.Add("product", OpKind::kMatMul, {operands.a, operands.b}));
+  QB_ASSIGN_OR_RETURN(Node * scaled,
+                      Scaled(node, c == nullptr ? "" : "scaled", product, operands.late_alpha));
   if (c == nullptr) {
     return node.Finish(scaled);
   }

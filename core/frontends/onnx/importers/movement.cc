@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 #include "core/frontends/onnx/importers/all_importers.h"
 #include "core/frontends/onnx/importers/axes.h"
@@ -27,9 +28,8 @@ absl::StatusOr<PadMode> ReadPadMode(NodeImporter& node) {
   if (mode == "edge") {
     return PadMode::kEdge;
   }
-  return absl::UnimplementedError(
-      absl::StrCat("mode '", mode.substr(0, 64),
-                   "' is not supported; constant, reflect and edge are"));
+  return absl::UnimplementedError(absl::StrCat(
+      "mode '", mode.substr(0, 64), "' is not supported; constant, reflect and edge are"));
 }
 
 // Before opset 11 pads and value are attributes.
@@ -68,8 +68,8 @@ absl::Status ReadPadInputs(NodeImporter& node, int64_t rank, PadAttrs& attrs) {
   QB_ASSIGN_OR_RETURN(const std::vector<int64_t> given, node.IntsInput(3, "axes"));
   QB_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, NormalizedAxes(given, rank));
   if (pads.size() != 2 * axes.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("pads has ", pads.size(), " elements for ",
-                                                   axes.size(), " axes"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("pads has ", pads.size(), " elements for ", axes.size(), " axes"));
   }
   attrs.padding_list.assign(2 * static_cast<size_t>(rank), 0);
   for (size_t i = 0; i < axes.size(); ++i) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 #include "core/frontends/onnx/importers/all_importers.h"
 #include "core/ops/reduce.h"
@@ -91,9 +92,9 @@ absl::Status ImportSoftmax(NodeImporter& node) {
   QB_ASSIGN_OR_RETURN(const SoftmaxPlan plan, PlanSoftmax(node));
   SoftmaxAttrs attrs;
   attrs.axis = plan.axis;
-  return FinishSoftmax(node, plan, input->shape(),
-                       node.Add(plan.flattened ? "softmax" : "", OpKind::kSoftmax, {plan.value},
-                                std::move(attrs)));
+  return FinishSoftmax(
+      node, plan, input->shape(),
+      node.Add(plan.flattened ? "softmax" : "", OpKind::kSoftmax, {plan.value}, std::move(attrs)));
 }
 
 // x - max - log(sum(exp(x - max))): the logarithm of a softmax would lose small probabilities.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 #include "core/frontends/onnx/importers/all_importers.h"
 #include "core/frontends/onnx/read_tensor.h"
@@ -38,7 +39,8 @@ constexpr auto kPlainOps = std::to_array<PlainOp>({
     {"Tanh", OpKind::kTanh},
 });
 
-// Clip with bounds that are tensors: what no attribute can say (integers beyond 2^24, computed bounds).
+// Clip with bounds that are tensors: what no attribute can say (integers beyond 2^24, computed
+// bounds).
 absl::Status ClipByNodes(NodeImporter& node, Node* input) {
   Node* value = input;
   const bool has_max = node.HasInput(2);
@@ -107,12 +109,12 @@ absl::Status ImportCast(NodeImporter& node) {
   QB_ASSIGN_OR_RETURN(Node * input, node.Input(0, "input"));
   QB_ASSIGN_OR_RETURN(const int64_t to, node.RequiredIntAttr("to"));
   node.IgnoreAttr("saturate");  // for 8-bit floats
-  const DType dtype = to < 0 || to > 1000 ? DType::kUndefined
-                                          : DTypeFromOnnx(static_cast<int32_t>(to));
+  const DType dtype =
+      to < 0 || to > 1000 ? DType::kUndefined : DTypeFromOnnx(static_cast<int32_t>(to));
   if (dtype == DType::kUndefined) {
     return absl::UnimplementedError(absl::StrCat(
-        "a cast to ", to < 0 || to > 1000 ? absl::StrCat("type ", to)
-                                          : OnnxTypeName(static_cast<int32_t>(to)),
+        "a cast to ",
+        to < 0 || to > 1000 ? absl::StrCat("type ", to) : OnnxTypeName(static_cast<int32_t>(to)),
         " is not supported"));
   }
   if (dtype == input->type().dtype) {
@@ -170,8 +172,7 @@ absl::Status ImportPRelu(NodeImporter& node) {
   QB_ASSIGN_OR_RETURN(Node * slope, node.Input(1, "slope"));
   QB_ASSIGN_OR_RETURN(const Shape result, BroadcastShapes(input->shape(), slope->shape()));
   if (result != input->shape()) {
-    return absl::InvalidArgumentError(absl::StrCat("the slope of shape ",
-                                                   slope->shape().ToString(),
+    return absl::InvalidArgumentError(absl::StrCat("the slope of shape ", slope->shape().ToString(),
                                                    " does not broadcast to ",
                                                    input->shape().ToString()));
   }

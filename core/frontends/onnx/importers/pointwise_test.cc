@@ -14,8 +14,7 @@ TEST(ImportClip, AttributeFormUntilOpset10) {
   ModelBuilder model(10);
   model.Input("x", {1, 4}).Output("y");
   model.Node("Clip", {"x"}, {"y"}).Float("min", 0.0f).Float("max", 6.0f);
-  EXPECT_THAT(model.Text(),
-              HasSubstr("y = Clip(x) {clip_min_value=0.0, clip_max_value=6.0}"));
+  EXPECT_THAT(model.Text(), HasSubstr("y = Clip(x) {clip_min_value=0.0, clip_max_value=6.0}"));
   ModelBuilder newer(11);
   newer.Input("x", {1, 4}).Output("y");
   newer.Node("Clip", {"x"}, {"y"}).Float("min", 0.0f);

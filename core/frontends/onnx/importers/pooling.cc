@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 #include "core/frontends/onnx/importers/all_importers.h"
 #include "core/frontends/onnx/importers/window.h"
@@ -37,9 +38,8 @@ absl::Status ImportPool(NodeImporter& node, PoolType type) {
 // All spatial dimensions of [N, C, ...].
 absl::StatusOr<ReduceAttrs> SpatialReduction(const Node* input) {
   if (input->shape().rank() < 3) {
-    return absl::InvalidArgumentError(absl::StrCat("the input has shape ",
-                                                   input->shape().ToString(),
-                                                   "; [N, C, ...] is accepted"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the input has shape ", input->shape().ToString(), "; [N, C, ...] is accepted"));
   }
   ReduceAttrs attrs;
   attrs.reduce_axes.resize(static_cast<size_t>(input->shape().rank() - 2));

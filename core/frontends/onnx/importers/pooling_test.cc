@@ -74,8 +74,7 @@ TEST(ImportPool, GlobalFormsOfAnyRank) {
     model.Node(op_type, {"x"}, {"y"});
     return model.Text();
   };
-  EXPECT_THAT(text("GlobalAveragePool", {1, 2, 4, 4}),
-              HasSubstr("y = GlobalAveragePooling(x)"));
+  EXPECT_THAT(text("GlobalAveragePool", {1, 2, 4, 4}), HasSubstr("y = GlobalAveragePooling(x)"));
   EXPECT_THAT(text("GlobalAveragePool", {1, 2, 4}), HasSubstr("y = ReduceMean(x)"));
   EXPECT_THAT(text("GlobalMaxPool", {1, 2, 4, 4}), HasSubstr("reduce_axes=[2, 3]"));
   EXPECT_THAT(text("GlobalMaxPool", {1, 2}), HasSubstr("ERROR: node 'y' (GlobalMaxPool)"));

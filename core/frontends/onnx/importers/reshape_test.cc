@@ -80,7 +80,8 @@ TEST(ImportSqueeze, BothForms) {
   for (const bool as_input : {false, true}) {
     EXPECT_THAT(AxesText("Squeeze", as_input, {-2}), HasSubstr("new_shape=[1, 2, 3]"));
     EXPECT_THAT(AxesText("Squeeze", as_input, {1}), HasSubstr("more than one element"));
-    EXPECT_THAT(AxesText("Unsqueeze", as_input, {-1, 0}), HasSubstr("new_shape=[1, 1, 2, 1, 3, 1]"));
+    EXPECT_THAT(AxesText("Unsqueeze", as_input, {-1, 0}),
+                HasSubstr("new_shape=[1, 1, 2, 1, 3, 1]"));
     EXPECT_THAT(AxesText("Unsqueeze", as_input, {0, 0}), HasSubstr("axis 0 is listed twice"));
   }
 }

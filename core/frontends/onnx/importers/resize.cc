@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+
 #include "core/base/status_macros.h"
 #include "core/frontends/onnx/importers/all_importers.h"
 #include "core/frontends/onnx/importers/axes.h"
@@ -37,9 +38,8 @@ absl::StatusOr<ResizeMode> ReadMode(NodeImporter& node) {
 // Result dimensions of floor(dimension * scale).
 absl::Status SetScales(const Shape& input, const std::vector<float>& scales, ResizeAttrs& attrs) {
   if (static_cast<int64_t>(scales.size()) != input.rank()) {
-    return absl::InvalidArgumentError(absl::StrCat("scales has ", scales.size(),
-                                                   " elements for an input of ",
-                                                   input.ToString()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("scales has ", scales.size(), " elements for an input of ", input.ToString()));
   }
   attrs.scales = scales;
   attrs.sizes.clear();
@@ -193,8 +193,8 @@ absl::Status ReadFilter(NodeImporter& node, const Shape& input, ResizeAttrs& att
   return absl::OkStatus();
 }
 
-// Upsample, and Resize of opset 10: position / scale, rounded down when an axis grows and up when it
-// shrinks (as ONNX Runtime reads the early, vague text).
+// Upsample, and Resize of opset 10: position / scale, rounded down when an axis grows and up when
+// it shrinks (as ONNX Runtime reads the early, vague text).
 absl::Status ImportEarlyForm(NodeImporter& node, Node* input, const std::vector<float>& scales) {
   ResizeAttrs attrs;
   QB_ASSIGN_OR_RETURN(attrs.mode, ReadMode(node));

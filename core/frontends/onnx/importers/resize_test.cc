@@ -51,18 +51,23 @@ TEST(ImportResize, ModesPassThrough) {
 }
 
 TEST(ImportResize, AxesAndAspectRatioOfOpset18) {
-  EXPECT_THAT(ResizeText(18, {}, {8, 6}, [](NodeBuilder& node) { node.Ints("axes", {2, 3}); }),
+  EXPECT_THAT(ResizeText(18, {}, {8, 6},
+                         [](NodeBuilder& node) {
+                           node.Ints("axes", {2, 3});
+                         }),
               HasSubstr("sizes=[1, 1, 8, 6]"));
-  EXPECT_THAT(ResizeText(18, {}, {8, 6},
-                         [](NodeBuilder& node) {
-                           node.Ints("axes", {2, 3}).String("keep_aspect_ratio_policy", "not_larger");
-                         }),
-              HasSubstr("sizes=[1, 1, 6, 6]"));
-  EXPECT_THAT(ResizeText(18, {}, {8, 6},
-                         [](NodeBuilder& node) {
-                           node.Ints("axes", {2, 3}).String("keep_aspect_ratio_policy", "not_smaller");
-                         }),
-              HasSubstr("sizes=[1, 1, 8, 8]"));
+  EXPECT_THAT(
+      ResizeText(18, {}, {8, 6},
+                 [](NodeBuilder& node) {
+                   node.Ints("axes", {2, 3}).String("keep_aspect_ratio_policy", "not_larger");
+                 }),
+      HasSubstr("sizes=[1, 1, 6, 6]"));
+  EXPECT_THAT(
+      ResizeText(18, {}, {8, 6},
+                 [](NodeBuilder& node) {
+                   node.Ints("axes", {2, 3}).String("keep_aspect_ratio_policy", "not_smaller");
+                 }),
+      HasSubstr("sizes=[1, 1, 8, 8]"));
 }
 
 TEST(ImportResize, WhatIsMissingIsRefusedByName) {
@@ -75,14 +80,14 @@ TEST(ImportResize, WhatIsMissingIsRefusedByName) {
   EXPECT_THAT(transform("tf_half_pixel_for_nn", "ceil"), HasSubstr("tf_half_pixel_for_nn"));
   EXPECT_THAT(transform("tf_half_pixel_for_nn", "floor"),
               HasSubstr("nearest_mode=\"round_prefer_ceil\""));
-  EXPECT_THAT(ResizeText(18, {}, {1, 1, 2, 2},
-                         [](NodeBuilder& node) { node.String("mode", "linear").Int("antialias", 1); }),
-              HasSubstr("antialias is not supported"));
-  EXPECT_THAT(ResizeText(13, {}, {1, 1, 8, 8},
-                         [](NodeBuilder& node) {
-                           node.String("mode", "cubic").Int("exclude_outside", 1);
-                         }),
-              HasSubstr("exclude_outside is not supported"));
+  EXPECT_THAT(
+      ResizeText(18, {}, {1, 1, 2, 2},
+                 [](NodeBuilder& node) { node.String("mode", "linear").Int("antialias", 1); }),
+      HasSubstr("antialias is not supported"));
+  EXPECT_THAT(
+      ResizeText(13, {}, {1, 1, 8, 8},
+                 [](NodeBuilder& node) { node.String("mode", "cubic").Int("exclude_outside", 1); }),
+      HasSubstr("exclude_outside is not supported"));
 }
 
 TEST(ImportUpsample, AttributeAndInputForms) {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+
 #include "core/base/status_macros.h"
 
 namespace qb::onnx_import {
@@ -47,15 +48,13 @@ void SetSamePadding(int64_t size, bool upper, size_t axis, Window& window) {
 
 absl::Status CheckKernel(const std::vector<int64_t>& kernel, size_t spatial) {
   if (kernel.size() != spatial) {
-    return absl::InvalidArgumentError(absl::StrCat("the kernel has ", kernel.size(),
-                                                   " dimensions, the input has ", spatial,
-                                                   " spatial ones"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the kernel has ", kernel.size(), " dimensions, the input has ", spatial, " spatial ones"));
   }
   for (const int64_t extent : kernel) {
     if (extent < 1 || extent > kLargest) {
-      return absl::InvalidArgumentError(absl::StrCat("the kernel is [",
-                                                     absl::StrJoin(kernel, ", "), "]; 1 to ",
-                                                     kLargest, " is accepted"));
+      return absl::InvalidArgumentError(absl::StrCat("the kernel is [", absl::StrJoin(kernel, ", "),
+                                                     "]; 1 to ", kLargest, " is accepted"));
     }
   }
   return absl::OkStatus();
@@ -106,8 +105,8 @@ absl::StatusOr<Node*> AsImage(NodeImporter& node, absl::string_view role, Node* 
     return absl::UnimplementedError(absl::StrCat("the 3-D form (input ", shape.ToString(),
                                                  ") is not supported; 1-D and 2-D are"));
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("the input has shape ", shape.ToString(), "; [N, C, L] or [N, C, H, W] is accepted"));
+  return absl::InvalidArgumentError(absl::StrCat("the input has shape ", shape.ToString(),
+                                                 "; [N, C, L] or [N, C, H, W] is accepted"));
 }
 
 absl::Status FinishImage(NodeImporter& node, const Node* source, OpKind kind,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+
 #include "core/frontends/onnx/node_importer.h"
 
 namespace qb::onnx_import {

@@ -4,6 +4,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+
 #include "core/execute/executor.h"
 #include "core/frontends/onnx/onnx_import.h"
 #include "core/ops/graph_text.h"

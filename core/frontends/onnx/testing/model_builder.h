@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+
 #include "core/frontends/imported_model.h"
 #include "core/ir/tensor.h"
 
