@@ -8,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+
 #include "core/base/failure.h"
 #include "core/base/file_map.h"
 #include "core/base/status_macros.h"
@@ -76,8 +77,7 @@ absl::StatusOr<Loaded> Load(const std::string& folder, const std::vector<std::st
 }
 
 absl::StatusOr<Loaded> LoadAnyWay(const std::string& folder, const std::vector<Tensor>& inputs) {
-  QB_ASSIGN_OR_RETURN(const std::vector<std::string> names,
-                      OnnxInputNames(folder + "/model.onnx"));
+  QB_ASSIGN_OR_RETURN(const std::vector<std::string> names, OnnxInputNames(folder + "/model.onnx"));
   absl::StatusOr<Loaded> loaded = Load(folder, names, inputs, inputs.size());
   for (const size_t first_constant : {size_t{1}, size_t{0}}) {
     if (!loaded.ok() && absl::StrContains(loaded.status().message(), "a constant is supported")) {
@@ -107,8 +107,8 @@ absl::Status RunAndCompare(const Loaded& loaded, const std::vector<Tensor>& expe
 
 absl::Status CompareTensors(const Tensor& got, const Tensor& expected) {
   if (got.type() != expected.type()) {
-    return absl::InternalError(absl::StrCat("is ", got.type().ToString(), ", expected ",
-                                            expected.type().ToString()));
+    return absl::InternalError(
+        absl::StrCat("is ", got.type().ToString(), ", expected ", expected.type().ToString()));
   }
   switch (got.dtype()) {
     case DType::kFloat32:
@@ -141,9 +141,9 @@ CaseResult RunCase(const std::string& folder) {
   if (status.ok()) {
     return {CaseResult::Kind::kPassed, ""};
   }
-  return {absl::IsUnimplemented(status) ? CaseResult::Kind::kNotSupported
-                                        : CaseResult::Kind::kFailed,
-          std::string(status.message())};
+  return {
+      absl::IsUnimplemented(status) ? CaseResult::Kind::kNotSupported : CaseResult::Kind::kFailed,
+      std::string(status.message())};
 }
 
 }  // namespace qb::conformance

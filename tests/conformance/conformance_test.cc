@@ -1,8 +1,8 @@
 // Every case of ONNX's own test data that the importer claims has to give ONNX's results.
 //
-// expected_skips.txt lists the cases that it does not claim, with the reason: a case may neither leave
-// nor join the list silently. QB_UPDATE_GOLDEN=1 rewrites the file. QB_ONNX_TESTDATA names another
-// folder of test data, for which the list does not count.
+// expected_skips.txt lists the cases that it does not claim, with the reason: a case may neither
+// leave nor join the list silently. QB_UPDATE_GOLDEN=1 rewrites the file. QB_ONNX_TESTDATA names
+// another folder of test data, for which the list does not count.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+
 #include "tests/conformance/conformance_case.h"
 
 namespace qb::conformance {
@@ -52,7 +53,8 @@ Skips ReadSkips() {
 void WriteSkips(const Skips& skips) {
   std::ofstream file(kSkipsFile);
   file << "# Cases of ONNX's test data that the importer refuses, and its message. Written by\n"
-          "# QB_UPDATE_GOLDEN=1 qb_conformance_test; a line that goes is progress, one that comes is a loss.\n";
+          "# QB_UPDATE_GOLDEN=1 qb_conformance_test; a line that goes is progress, one that comes "
+          "is a loss.\n";
   for (const auto& [name, reason] : skips) {
     file << name << '\t' << reason << '\n';
   }
@@ -63,7 +65,8 @@ std::vector<std::string> ListCases(const std::string& data) {
   std::vector<std::string> names;
   for (const char* suite : kSuites) {
     std::error_code missing;
-    for (const auto& entry : std::filesystem::directory_iterator(absl::StrCat(data, "/", suite), missing)) {
+    for (const auto& entry :
+         std::filesystem::directory_iterator(absl::StrCat(data, "/", suite), missing)) {
       if (std::filesystem::exists(entry.path() / "model.onnx")) {
         names.push_back(absl::StrCat(suite, "/", entry.path().filename().string()));
       }
