@@ -1,6 +1,6 @@
 """Chaos runs: many jobs while servers, agents and compile processes are killed at random moments.
 
-    chaos_run.py [--seeds 1,2,3 or 1-3] [--jobs 40] [--kills 12]
+    chaos_run.py [--seeds 1,2,3 or 1-3] [--jobs 40] [--kills 15]
 
 Prints one line a seed and ends with 1 when anything was lost, doubled or wrong."""
 
@@ -20,40 +20,41 @@ from client import Client  # noqa: E402
 from cluster import Cluster  # noqa: E402
 
 CLIENTS = 16
+LEASE_TTL_S = 2
 
 
 class Killer(threading.Thread):
-    """Kills until its budget is spent or it is told to stop; restarts what it killed."""
+    """Kills and pauses until its budget is spent or it is told to stop; restarts what it killed."""
 
     def __init__(self, cluster, rng, kills):
         super().__init__(daemon=True)
         self.cluster = cluster
         self.rng = rng
         self.kills = kills
-        self.done = {"server": 0, "agent": 0, "child": 0}
+        self.done = {"server": 0, "agent": 0, "child": 0, "pause": 0}
         self.stopping = threading.Event()
 
     def run(self):
         while sum(self.done.values()) < self.kills and not self.stopping.wait(
-                self.rng.uniform(0.1, 0.8)):
-            what = self.rng.choices(["server", "agent", "child"], weights=[3, 3, 4])[0]
-            if getattr(self, "kill_" + what)():
+                self.rng.uniform(0.05, 0.6)):
+            what = self.rng.choices(["server", "agent", "child", "pause"], weights=[3, 3, 4, 1])[0]
+            if getattr(self, "do_" + what)():
                 self.done[what] += 1
 
-    def kill_server(self):
+    def do_server(self):
         self.cluster.kill_server()
         time.sleep(self.rng.uniform(0, 0.3))
         self.cluster.start_server()
         return True
 
-    def kill_agent(self):
+    def do_agent(self):
         name = self.rng.choice(sorted(self.cluster.agents))
         self.cluster.kill_agent(name)
         time.sleep(self.rng.uniform(0, 0.5))
         self.cluster.start_agent(name)
         return True
 
-    def kill_child(self):
+    def do_child(self):
         children = self.cluster.children()
         if not children:
             return False
@@ -61,6 +62,17 @@ class Killer(threading.Thread):
             os.kill(self.rng.choice(children), signal.SIGKILL)
         except ProcessLookupError:
             return False
+        return True
+
+
+    def do_pause(self):
+        """An agent that sleeps beyond its lease and then wants to go on with what it had."""
+        process = self.cluster.agents[self.rng.choice(sorted(self.cluster.agents))]
+        process.send_signal(signal.SIGSTOP)
+        timer = threading.Timer(self.rng.uniform(1.0, 1.5) * LEASE_TTL_S, process.send_signal,
+                                [signal.SIGCONT])
+        timer.daemon = True
+        timer.start()
         return True
 
 
@@ -154,7 +166,7 @@ def run_seed(seed, count, kills, compiler="chaos_compiler", make_job=None):
     rng = random.Random(1000 + seed)
     jobs = [make_job(rng, f"{seed}-{i}") if make_job else chaos_jobs.random_job(rng, f"{seed}-{i}")
             for i in range(count)]
-    with Cluster(compiler=compiler) as cluster:
+    with Cluster(compiler=compiler, lease_ttl=f"{LEASE_TTL_S}s") as cluster:
         cluster.start_server()
         for name in ("a", "b"):
             cluster.start_agent(name)
@@ -163,7 +175,8 @@ def run_seed(seed, count, kills, compiler="chaos_compiler", make_job=None):
         given_up = run.check()
         run.client.close()
         print(f"seed {seed}: {count} jobs, killed {done['server']} servers, {done['agent']} agents, "
-              f"{done['child']} compile processes; {given_up} jobs given up after repeated losses; "
+              f"{done['child']} compile processes, paused {done['pause']} agents; {given_up} jobs "
+              f"given up after repeated losses; "
               f"{len(run.problems)} problems; {time.monotonic() - start:.1f} s", flush=True)
         for problem in run.problems[:20]:
             print("  " + problem)
@@ -183,7 +196,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", default="1,2,3", help="comma separated, or A-B")
     parser.add_argument("--jobs", type=int, default=40)
-    parser.add_argument("--kills", type=int, default=12, help="of all kinds, a seed")
+    parser.add_argument("--kills", type=int, default=15, help="of all kinds, a seed")
     arguments = parser.parse_args()
     seeds = parse_seeds(arguments.seeds)
     good = [run_seed(seed, arguments.jobs, arguments.kills) for seed in seeds]

@@ -120,6 +120,9 @@ class Cluster:
         for pid in self.children():
             problems.append(f"process {pid} of an attempt survived")
             os.kill(pid, signal.SIGKILL)
+        for pid in processes_with_environment("QBC_TEST_CLUSTER=" + self.folder):
+            problems.append(f"process {pid}, started by a server, survived")
+            os.kill(pid, signal.SIGKILL)
         for name, process in self.agents.items():
             if process.returncode != 0:
                 continue  # was killed and not started again: nobody could clean up

@@ -11,7 +11,7 @@ import grpc
 
 from checker import chaos_output, event_problems, losses
 from client import Client, sha256
-from cluster import Cluster
+from cluster import Cluster, binary
 from proto.qbc.v1 import blob_service_pb2 as pb
 from proto.qbc.v1 import job_pb2, job_service_pb2
 
@@ -27,10 +27,10 @@ def is_progress(event):
 class ServiceTest(unittest.TestCase):
     agents = ("a",)
     slots = 2
-    lease_ttl = "2s"
+    server_flags = ()
 
     def setUp(self):
-        self.cluster = Cluster(slots=self.slots, lease_ttl=self.lease_ttl)
+        self.cluster = Cluster(slots=self.slots, server_flags=self.server_flags)
         self.addCleanup(self.leave)
         self.cluster.start_server()
         for name in self.agents:
@@ -289,6 +289,28 @@ class Kills(ServiceTest):
         job, _ = self.finish(job_id)
         self.assert_succeeded(job)
         self.assertEqual(job.attempt_count, 1)
+
+
+class LocalWorkers(ServiceTest):
+    """The agents that a server starts itself."""
+
+    agents = ()
+    server_flags = ("--local-workers", "2", "--compiler-binary", binary("chaos_compiler"))
+
+    def test_they_run_jobs_and_end_with_the_server(self):
+        job, _ = self.finish(self.submit("progress 1"))
+        self.assert_succeeded(job)
+
+    def test_they_die_with_a_killed_server_and_the_next_one_runs_their_job(self):
+        job_id = self.submit("ignore_sigterm", "progress 1", "sleep_ms 1500")
+        self.client.wait_for(job_id, is_progress)
+        before = set(self.cluster.children())
+        self.cluster.kill_server()
+        self.cluster.start_server()
+        job, _ = self.finish(job_id)
+        self.assert_succeeded(job)
+        self.assertEqual(job.attempt_count, 2)
+        self.assertFalse(before & set(self.cluster.children()))
 
 
 class StaleAttempts(ServiceTest):
