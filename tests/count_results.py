@@ -4,7 +4,8 @@
     count_results.py FOLDER [MARKER]
 
 FOLDER holds ctest's JUnit files (*.junit) and, for each test that writes one, the report of its cases in
-gtest's XML form, named after the test (NAME.xml). A test without a report counts as one case; one that
+gtest's XML form, named after the test (NAME.xml). Without a report the last words of Python's unittest
+("Ran 7 tests", "FAILED (failures=1)") count; a test with neither counts as one case; one that
 failed although its report has no failure (a crash, a leak, a time-out) counts as one failure more.
 Processes that still live and carry MARKER in their environment outlived the run: each is a failure,
 and is ended.
@@ -44,6 +45,17 @@ def report_of(folder, name):
     return None
 
 
+def summary_of(output):
+    """The same from the last words of unittest in a test's output, or None."""
+    ran = re.findall(r"^Ran (\d+) tests? in ", output, re.MULTILINE)
+    if not ran:
+        return None
+    numbers = dict(re.findall(r"(failures|errors|skipped)=(\d+)", output[output.rindex("Ran "):]))
+    failed = int(numbers.get("failures", 0)) + int(numbers.get("errors", 0))
+    names = re.findall(r"^(?:FAIL|ERROR): (\S+)", output, re.MULTILINE)
+    return int(ran[-1]), failed, int(numbers.get("skipped", 0)), names
+
+
 def left_behind(marker):
     found = []
     for entry in pathlib.Path("/proc").iterdir():
@@ -67,7 +79,7 @@ def count(folder):
             seen += 1
             name = case.get("name")
             status = case.get("status")
-            report = report_of(folder, name)
+            report = report_of(folder, name) or summary_of(case.findtext("system-out") or "")
             if status in ("disabled", "notrun") and report is None:
                 # A test that could not be started is no test that passed.
                 failed += 1

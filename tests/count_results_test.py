@@ -59,6 +59,15 @@ class CountResults(unittest.TestCase):
         self.junit(("a", "notrun"))
         self.assertEqual(self.count(), (0, 1, 0))
 
+    def test_the_last_words_of_unittest_are_counted(self):
+        output = ("FAIL: test_x (m.C.test_x)\n\nRan 7 tests in 1.2s\n\n"
+                  "FAILED (failures=1, errors=1, skipped=2)\n")
+        (self.path / "first.junit").write_text(
+            '<testsuite><testcase name="a" status="fail"><system-out>' + output +
+            "</system-out></testcase></testsuite>")
+        self.assertEqual(self.count(), (3, 2, 2))
+        self.assertEqual(count_results.count(self.path)[4], ["a: test_x"])
+
     def test_skipped_cases_are_not_passed(self):
         self.junit(("a", "run"))
         self.report("a", 3, 0, '<testcase classname="A" name="x" result="skipped"/>')
