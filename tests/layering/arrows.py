@@ -40,7 +40,7 @@ FREE_FOLDERS = ["tests", "examples"]
 # prefix of file names that ends in '*'.
 THIRD_PARTY = [
     ("grpcpp/", ["server/rpc", "server/build_server*", "worker/agent", "client/cpp/grpc_stub*"]),
-    ("grpc/", ["server/rpc", "worker/agent", "client/cpp/grpc_stub*"]),
+    ("grpc/", ["server/rpc", "server/build_server*", "worker/agent", "client/cpp/grpc_stub*"]),
     ("sqlite3.h", ["server/jobs/sqlite_*", "server/build_server*"]),
     ("onnx/", ["core/frontends/onnx", "core/package"]),
     ("dnnl", ["core/execute"]),
