@@ -46,8 +46,13 @@ constexpr auto kFlags = std::to_array<FlagDef>({
     {"version", 0, FlagKind::kSwitch, "", "Print the versions of the program and of SQLite and exit."},
 });
 
+// Absolute, without a slash at its end.
 std::string Absolute(const std::string& path) {
-  return std::filesystem::absolute(path).lexically_normal().string();
+  std::string text = std::filesystem::absolute(path).lexically_normal().string();
+  while (text.size() > 1 && text.back() == '/') {
+    text.pop_back();
+  }
+  return text;
 }
 
 // Leaves `ms` as it is when the flag was not given.

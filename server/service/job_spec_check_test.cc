@@ -1,0 +1,99 @@
+#include "server/service/job_spec_check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/digest.h"
+#include "core/base/failure.h"
+#include "core/base/testing/status_matchers.h"
+
+namespace qb::server {
+namespace {
+
+using ::qb::testing::StatusIs;
+using ::testing::HasSubstr;
+using qbc::v1::JobSpec;
+
+JobSpec GoodSpec() {
+  JobSpec spec;
+  spec.set_target_device("aries-rb");
+  auto* entry = spec.mutable_model()->add_entries();
+  entry->set_path("net.onnx");
+  entry->set_sha256(Sha256Hex("net"));
+  entry->set_size_bytes(3);
+  spec.mutable_model()->set_main("net.onnx");
+  return spec;
+}
+
+absl::Status Check(JobSpec spec) { return CheckJobSpec(JobLimits(), BuiltInTargets(), spec); }
+
+TEST(JobSpecCheck, FillsInDefaults) {
+  JobSpec spec = GoodSpec();
+  QB_ASSERT_OK(CheckJobSpec(JobLimits(), BuiltInTargets(), spec));
+  EXPECT_EQ(spec.kind(), qbc::v1::JOB_KIND_COMPILE);
+  EXPECT_EQ(spec.run_timeout().seconds(), 7200);
+  EXPECT_EQ(spec.queue_ttl().seconds(), 86400);
+}
+
+TEST(JobSpecCheck, KeepsWhatIsGiven) {
+  JobSpec spec = GoodSpec();
+  spec.mutable_run_timeout()->set_nanos(5'000'000);
+  spec.mutable_queue_ttl()->set_seconds(30 * 86400);
+  QB_ASSERT_OK(CheckJobSpec(JobLimits(), BuiltInTargets(), spec));
+  EXPECT_EQ(spec.run_timeout().seconds(), 0);
+  EXPECT_EQ(spec.run_timeout().nanos(), 5'000'000);
+}
+
+TEST(JobSpecCheck, UnknownTargetListsTheKnownOnes) {
+  JobSpec spec = GoodSpec();
+  spec.set_target_device("aries-rc");
+  const absl::Status status = Check(spec);
+  EXPECT_EQ(FailureCodeOf(status), FailureCode::kTargetError);
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
+                               ::testing::AllOf(HasSubstr("TARGET_ERROR: "), HasSubstr("aries-rc"),
+                                                HasSubstr("regulus-rb-usb"))));
+  spec.set_target_device("");
+  EXPECT_EQ(FailureCodeOf(Check(spec)), FailureCode::kTargetError);
+}
+
+TEST(JobSpecCheck, NamesTheFieldThatIsWrong) {
+  const std::vector<std::pair<std::string, std::function<void(JobSpec&)>>> cases = {
+      {"spec.kind", [](JobSpec& s) { s.set_kind(qbc::v1::JOB_KIND_PARSE); }},
+      {"spec.model", [](JobSpec& s) { s.clear_model(); }},
+      {"spec.model.path", [](JobSpec& s) { s.mutable_model()->mutable_entries(0)->set_path("../x"); }},
+      {"spec.calibration[0].path",
+       [](JobSpec& s) { *s.add_calibration()->add_entries() = qbc::v1::ManifestEntry(); }},
+      {"spec.evaluation_labels", [](JobSpec& s) { s.set_evaluation_labels("labels.csv"); }},
+      {"spec.device", [](JobSpec& s) { s.set_device("tpu"); }},
+      {"spec.threads", [](JobSpec& s) { s.set_threads(-1); }},
+      {"spec.threads", [](JobSpec& s) { s.set_threads(1000); }},
+      {"spec.priority", [](JobSpec& s) { s.set_priority(101); }},
+      {"spec.labels", [](JobSpec& s) { (*s.mutable_labels())[""] = "x"; }},
+      {"spec.labels", [](JobSpec& s) { (*s.mutable_labels())["k"] = std::string(257, 'x'); }},
+      {"spec.run_timeout", [](JobSpec& s) { s.mutable_run_timeout()->set_seconds(86401); }},
+      {"spec.run_timeout", [](JobSpec& s) { s.mutable_run_timeout()->set_seconds(0); }},
+      {"spec.run_timeout", [](JobSpec& s) { s.mutable_run_timeout()->set_seconds(-5); }},
+      {"spec.queue_ttl", [](JobSpec& s) { s.mutable_queue_ttl()->set_seconds(INT64_MAX); }},
+      {"spec.config.file_text",
+       [](JobSpec& s) { s.mutable_config()->set_file_text(std::string((1 << 20) + 1, 'x')); }},
+      {"spec.config.overrides_json",
+       [](JobSpec& s) { s.mutable_config()->set_overrides_json("{\"a\": 1}"); }},
+      {"spec.config.preset", [](JobSpec& s) { s.mutable_config()->set_preset("-x"); }},
+      {"spec.model",
+       [](JobSpec& s) { s.mutable_model()->mutable_entries(0)->set_size_bytes(INT64_MAX); }},
+  };
+  for (const auto& [field, change] : cases) {
+    JobSpec spec = GoodSpec();
+    change(spec);
+    EXPECT_THAT(Check(spec), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(field)));
+  }
+}
+
+}  // namespace
+}  // namespace qb::server
