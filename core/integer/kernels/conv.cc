@@ -156,8 +156,8 @@ void RunStrips(const KernelCall& call, const PackedConv& p, MicroKernel micro,
     const int64_t rows = std::min(rows_of_strip, w.out_h - first);
     const int64_t needed = (rows - 1) * w.stride_h + w.extent_h();
     T* strip = call.scratch.ReserveArray<T>(0, needed * row_elements);
-    FillStrip<T>(w, call.input<int8_t>(0), call.input_tensor(0).zero_point, first * w.stride_h,
-                 needed, w.in_c, strip);
+    FillStrip<T>(w, call.input<int8_t>(0), call.input_tensor(0).zero_point,
+                 {first * w.stride_h, needed, w.in_c}, strip);
     runner.Run(strip, first, rows);
   }
 }

@@ -46,11 +46,17 @@ void RunDepthwisePacked(const KernelCall& call, const PackedConv& packed);
 void PackDepthwise(const ConvParams& conv, KernelLevel level, PackedConv& packed);
 bool UsesDepthwiseForm(const ConvParams& conv, const Window& window);
 
-// Copies rows [first, first + rows) of the padded image into `strip`, as T: code ^ 0x80 for uint8,
-// code - zero point for int16. Padding holds real zero. Rows of `strip` have padded_w() pixels of
-// `pixel_stride` elements (>= in_c; the rest is zero).
+// Rows [first, first + rows) of a padded image. A row has padded_w() pixels of `pixel_stride` elements
+// (>= in_c; the rest is zero).
+struct StripRows {
+  int64_t first = 0, rows = 0;
+  int64_t pixel_stride = 0;
+};
+
+// Copies those rows into `strip`, as T: code ^ 0x80 for uint8, code - zero point for int16. Padding
+// holds real zero.
 template <typename T>
-void FillStrip(const Window& window, const int8_t* image, int32_t zero_point, int64_t first,
-               int64_t rows, int64_t pixel_stride, T* strip);
+void FillStrip(const Window& window, const int8_t* image, int32_t zero_point,
+               const StripRows& rows, T* strip);
 
 }  // namespace qb::integer

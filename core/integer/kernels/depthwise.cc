@@ -152,7 +152,7 @@ void RunDepthwisePacked(const KernelCall& call, const PackedConv& p) {
     const int64_t needed = (rows - 1) * w.stride_h + w.extent_h();
     int16_t* strip = call.scratch.ReserveArray<int16_t>(0, needed * row_elements);
     FillStrip<int16_t>(w, call.input<int8_t>(0), call.input_tensor(0).zero_point,
-                       first * w.stride_h, needed, PaddedChannels(w), strip);
+                       {first * w.stride_h, needed, PaddedChannels(w)}, strip);
     RunStrip(call, p, {strip, first, rows});
   }
 }

@@ -16,12 +16,7 @@ constexpr int64_t kPair = 2;
 
 template <int R, int B>
 QB_AVX2 void Tile(const MicroTile& tile) {
-  __m256i acc[R][B];
-  for (int r = 0; r < R; ++r) {
-    for (int b = 0; b < B; ++b) {
-      acc[r][b] = _mm256_setzero_si256();
-    }
-  }
+  __m256i acc[R][B] = {};
   const int16_t* weights = static_cast<const int16_t*>(tile.weights);
   for (int64_t s = 0; s < tile.segments; ++s) {
     const int16_t* x[R];

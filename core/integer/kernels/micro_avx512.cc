@@ -17,12 +17,7 @@ constexpr int64_t kQuad = 4;
 
 template <int R, int B>
 QB_AVX512 void Tile(const MicroTile& tile) {
-  __m512i acc[R][B];
-  for (int r = 0; r < R; ++r) {
-    for (int b = 0; b < B; ++b) {
-      acc[r][b] = _mm512_setzero_si512();
-    }
-  }
+  __m512i acc[R][B] = {};
   const int8_t* weights = static_cast<const int8_t*>(tile.weights);
   for (int64_t s = 0; s < tile.segments; ++s) {
     const uint8_t* x[R];

@@ -2,6 +2,7 @@
 // to space.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "core/integer/kernels/kernel_call.h"
@@ -30,40 +31,45 @@ void CopyCodes(const std::vector<int8_t>* table, const uint8_t* from, int64_t by
   }
 }
 
-// `count` elements; strides in bytes.
-void CopyLine(const uint8_t* from, int64_t from_stride, uint8_t* to, int64_t to_stride,
-              int64_t count, int64_t element_bytes) {
-  if (from_stride == element_bytes && to_stride == element_bytes) {
-    std::memcpy(to, from, Bytes(count * element_bytes));
-  } else if (element_bytes == 1) {
-    for (int64_t i = 0; i < count; ++i) {
-      to[i * to_stride] = from[i * from_stride];
-    }
-  } else {
-    for (int64_t i = 0; i < count; ++i) {
-      std::memcpy(to + i * to_stride, from + i * from_stride, Bytes(element_bytes));
-    }
-  }
-}
+// Copies a box of elements; both sides walk with strides in bytes.
+struct BoxCopy {
+  std::vector<int64_t> from_strides, to_strides;
+  Shape extent;
+  int64_t element_bytes = 1;
 
-// Copies a box of `extent` elements; both sides walk with the strides given, in bytes.
-void CopyBox(const uint8_t* from, const std::vector<int64_t>& from_strides, uint8_t* to,
-             const std::vector<int64_t>& to_strides, const Shape& extent, int64_t axis,
-             int64_t element_bytes) {
-  if (axis == extent.rank()) {
-    std::memcpy(to, from, Bytes(element_bytes));
-    return;
+  void Run(const uint8_t* from, uint8_t* to, int64_t axis = 0) const {
+    if (extent.rank() == 0) {
+      std::memcpy(to, from, Bytes(element_bytes));
+      return;
+    }
+    if (axis == extent.rank() - 1) {
+      CopyLine(from, to);
+      return;
+    }
+    const size_t at = static_cast<size_t>(axis);
+    for (int64_t i = 0; i < extent[axis]; ++i) {
+      Run(from + i * from_strides[at], to + i * to_strides[at], axis + 1);
+    }
   }
-  const size_t at = static_cast<size_t>(axis);
-  if (axis == extent.rank() - 1) {
-    CopyLine(from, from_strides[at], to, to_strides[at], extent[axis], element_bytes);
-    return;
+
+  // The innermost axis.
+  void CopyLine(const uint8_t* from, uint8_t* to) const {
+    const int64_t from_stride = from_strides.back();
+    const int64_t to_stride = to_strides.back();
+    const int64_t count = extent.dims().back();
+    if (from_stride == element_bytes && to_stride == element_bytes) {
+      std::memcpy(to, from, Bytes(count * element_bytes));
+    } else if (element_bytes == 1) {
+      for (int64_t i = 0; i < count; ++i) {
+        to[i * to_stride] = from[i * from_stride];
+      }
+    } else {
+      for (int64_t i = 0; i < count; ++i) {
+        std::memcpy(to + i * to_stride, from + i * from_stride, Bytes(element_bytes));
+      }
+    }
   }
-  for (int64_t i = 0; i < extent[axis]; ++i) {
-    CopyBox(from + i * from_strides[at], from_strides, to + i * to_strides[at], to_strides, extent,
-            axis + 1, element_bytes);
-  }
-}
+};
 
 std::vector<int64_t> ByteStrides(const TensorInfo& tensor) {
   std::vector<int64_t> strides = tensor.shape.strides();
@@ -106,7 +112,8 @@ void RunSlice(const KernelCall& call) {
     from += p.start[axis] * from_strides[axis];
     from_strides[axis] *= p.step[axis];
   }
-  CopyBox(from, from_strides, call.out<uint8_t>(), ByteStrides(y), y.shape, 0, SizeBytes(y.dtype));
+  const BoxCopy copy{std::move(from_strides), ByteStrides(y), y.shape, SizeBytes(y.dtype)};
+  copy.Run(from, call.out<uint8_t>());
 }
 
 void RunPad(const KernelCall& call) {
@@ -121,7 +128,8 @@ void RunPad(const KernelCall& call) {
   for (size_t axis = 0; axis < strides.size(); ++axis) {
     to += p.begin[axis] * strides[axis];
   }
-  CopyBox(call.input<uint8_t>(0), ByteStrides(x), to, strides, x.shape, 0, SizeBytes(x.dtype));
+  const BoxCopy copy{ByteStrides(x), strides, x.shape, SizeBytes(x.dtype)};
+  copy.Run(call.input<uint8_t>(0), to);
 }
 
 void RunReshape(const KernelCall& call) {

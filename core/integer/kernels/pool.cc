@@ -90,8 +90,8 @@ int8_t PlainAt(const KernelCall& call, const Window& w, int64_t oy, int64_t ox, 
       const int64_t x = ox * w.stride_w - w.pad_left + kx * w.dilation_w;
       with_padding += y < w.in_h + w.pad_bottom && x < w.in_w + w.pad_right ? 1 : 0;
       if (y >= 0 && y < w.in_h && x >= 0 && x < w.in_w) {
-        const int32_t code = call.input<int8_t>(0)[(y * w.in_w + x) * w.in_c + c];
-        largest = std::max(largest, code);
+        const int8_t code = call.input<int8_t>(0)[(y * w.in_w + x) * w.in_c + c];
+        largest = std::max<int32_t>(largest, code);
         sum += code - zero_x;
         ++valid;
       }

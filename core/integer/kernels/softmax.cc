@@ -15,7 +15,7 @@ void RunSoftmax(const KernelCall& call) {
   const int8_t* x = call.input<int8_t>(0);
   int8_t* y = call.out<int8_t>();
   for (int64_t row = 0; row < rows; ++row, x += length, y += length) {
-    const int32_t largest = *std::max_element(x, x + length);
+    const int8_t largest = *std::max_element(x, x + length);
     int64_t sum = 0;
     for (int64_t i = 0; i < length; ++i) {
       sum += exp_table[largest - x[i]];

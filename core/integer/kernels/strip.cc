@@ -41,11 +41,12 @@ void FillPixels(T* to, int64_t pixels, int64_t pixel_stride, int64_t channels, T
 }  // namespace
 
 template <typename T>
-void FillStrip(const Window& w, const int8_t* image, int32_t zero_point, int64_t first,
-               int64_t rows, int64_t pixel_stride, T* strip) {
+void FillStrip(const Window& w, const int8_t* image, int32_t zero_point, const StripRows& rows,
+               T* strip) {
   const T zero = RealZero<T>(zero_point);
-  for (int64_t row = first; row < first + rows; ++row) {
-    T* to = strip + (row - first) * w.padded_w() * pixel_stride;
+  const int64_t pixel_stride = rows.pixel_stride;
+  for (int64_t row = rows.first; row < rows.first + rows.rows; ++row) {
+    T* to = strip + (row - rows.first) * w.padded_w() * pixel_stride;
     const int64_t y = row - w.pad_top;
     if (y < 0 || y >= w.in_h) {
       FillPixels(to, w.padded_w(), pixel_stride, w.in_c, zero);
@@ -66,9 +67,7 @@ void FillStrip(const Window& w, const int8_t* image, int32_t zero_point, int64_t
   }
 }
 
-template void FillStrip<uint8_t>(const Window&, const int8_t*, int32_t, int64_t, int64_t, int64_t,
-                                 uint8_t*);
-template void FillStrip<int16_t>(const Window&, const int8_t*, int32_t, int64_t, int64_t, int64_t,
-                                 int16_t*);
+template void FillStrip<uint8_t>(const Window&, const int8_t*, int32_t, const StripRows&, uint8_t*);
+template void FillStrip<int16_t>(const Window&, const int8_t*, int32_t, const StripRows&, int16_t*);
 
 }  // namespace qb::integer
