@@ -142,14 +142,19 @@ class GraphParser {
         QB_RETURN_IF_ERROR(scanner_.Expect(','));
       }
       first = false;
-      QB_ASSIGN_OR_RETURN(const std::string name, scanner_.ReadIdentifier("an attribute"));
-      QB_RETURN_IF_ERROR(scanner_.Expect('='));
-      QB_ASSIGN_OR_RETURN(const AttrValue value, scanner_.ReadAttrValue("an attribute"));
-      if (absl::Status status = attrs->Set(name, value); !status.ok()) {
-        return scanner_.Error(absl::StrCat(def.name, ": ", status.message()));
-      }
+      QB_RETURN_IF_ERROR(ReadAttribute(def, *attrs));
     }
     return attrs;
+  }
+
+  absl::Status ReadAttribute(const OpDef& def, Attributes& attrs) {
+    QB_ASSIGN_OR_RETURN(const std::string name, scanner_.ReadIdentifier("an attribute"));
+    QB_RETURN_IF_ERROR(scanner_.Expect('='));
+    QB_ASSIGN_OR_RETURN(const AttrValue value, scanner_.ReadAttrValue("an attribute"));
+    if (absl::Status status = attrs.Set(name, value); !status.ok()) {
+      return scanner_.Error(absl::StrCat(def.name, ": ", status.message()));
+    }
+    return absl::OkStatus();
   }
 
   TextScanner scanner_;

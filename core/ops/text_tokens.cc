@@ -22,7 +22,10 @@ bool LooksLikeFloat(absl::string_view number) {
 }
 
 std::string WithFloatMark(std::string number) {
-  return LooksLikeFloat(number) ? number : absl::StrCat(number, ".0");
+  if (!LooksLikeFloat(number)) {
+    number += ".0";
+  }
+  return number;
 }
 
 }  // namespace

@@ -22,20 +22,22 @@ class Verifier {
   absl::Status Run() {
     QB_RETURN_IF_ERROR(CheckBorder());
     // Before anything follows an operand: a stale pointer must not be read.
-    for (const Node* node : nodes_) {
-      QB_RETURN_IF_ERROR(CheckLinks(*node));
-    }
+    QB_RETURN_IF_ERROR(ForEachNode(&Verifier::CheckLinks));
     QB_RETURN_IF_ERROR(CheckUsers());
     QB_RETURN_IF_ERROR(CheckAcyclic());
-    for (const Node* node : nodes_) {
-      QB_RETURN_IF_ERROR(CheckType(*node));
-    }
-    return absl::OkStatus();
+    return ForEachNode(&Verifier::CheckType);
   }
 
  private:
   absl::Status Fail(const Node& node, absl::string_view what) const {
     return absl::InternalError(absl::StrCat("after ", where_, ": node '", node.name(), "' ", what));
+  }
+
+  absl::Status ForEachNode(absl::Status (Verifier::*check)(const Node&) const) const {
+    for (const Node* node : nodes_) {
+      QB_RETURN_IF_ERROR((this->*check)(*node));
+    }
+    return absl::OkStatus();
   }
 
   absl::Status CheckBorder() const {

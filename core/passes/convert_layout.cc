@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+
 #include "core/base/status_macros.h"
 #include "core/passes/layout_rules.h"
 #include "core/passes/stored_layout.h"

@@ -5,7 +5,6 @@
 #include "core/ops/convolution.h"
 #include "core/ops/elementwise.h"
 #include "core/passes/fused_activation.h"
-#include "core/passes/raise_activation.h"
 #include "core/passes/testing/pass_test.h"
 
 namespace qb {
@@ -104,26 +103,6 @@ TEST(ComposeClamps, EqualsOneAfterTheOther) {
             << " at " << x;
       }
     }
-  }
-}
-
-TEST(RaiseActivation, SwishAndHardSwish) {
-  for (const char* lines :
-       {"s = Sigmoid(x) r = Multiply(x, s)", "s = Sigmoid(x) r = Multiply(s, x)",
-        "s = HardSigmoid(x) {alpha=0.16666667, beta=0.5} r = Multiply(x, s)"}) {
-    SCOPED_TRACE(lines);
-    Graph graph = GraphOf(lines);
-    EXPECT_TRUE(ExpectPassPreservesResults(graph, RaiseActivation));
-    EXPECT_EQ(CountOps(graph, OpKind::kSwish) + CountOps(graph, OpKind::kHardSwish), 1);
-    EXPECT_EQ(ResultOf(graph).name(), "r");
-    EXPECT_EQ(ResultOf(graph).operand(0)->name(), "x");
-  }
-  for (const char* lines :
-       {"s = Sigmoid(x) r = Multiply(z, s)", "s = Sigmoid(x) {alpha=2.0} r = Multiply(x, s)",
-        "s = HardSigmoid(x) r = Multiply(x, s)",
-        "s = Sigmoid(x) t = Multiply(x, s) r = Adding(s, t)"}) {
-    SCOPED_TRACE(lines);
-    ExpectPassLeavesAlone(GraphOf(lines), RaiseActivation);
   }
 }
 

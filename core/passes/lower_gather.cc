@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 #include "core/ops/build.h"
 #include "core/ops/movement.h"
@@ -62,14 +63,13 @@ absl::StatusOr<bool> Lower(Graph& graph, Node* node) {
   const bool drops_axis = indices.shape().rank() == 0;
   QB_ASSIGN_OR_RETURN(
       Node * result,
-      AddOp(graph, OpKind::kSlice,
-            drops_axis ? absl::StrCat(node->name(), "/kept") : node->name(), {node->operand(0)},
-            *std::move(slice)));
+      AddOp(graph, OpKind::kSlice, drops_axis ? absl::StrCat(node->name(), "/kept") : node->name(),
+            {node->operand(0)}, *std::move(slice)));
   if (drops_axis) {
     ReshapeAttrs reshape;
     reshape.new_shape = node->shape().dims();
-    QB_ASSIGN_OR_RETURN(
-        result, AddOp(graph, OpKind::kReshape, node->name(), {result}, std::move(reshape)));
+    QB_ASSIGN_OR_RETURN(result,
+                        AddOp(graph, OpKind::kReshape, node->name(), {result}, std::move(reshape)));
   }
   TakeOver(graph, node, result);
   return true;

@@ -49,11 +49,14 @@ constexpr auto kPasses = std::to_array<PassRow>({
     {PassStage::kSimplify, "remove_no_ops", Plain<RemoveNoOps>},
     // Before what matches constants: weights may be reshaped, transposed or cast.
     {PassStage::kSimplify, "fold_constants", FoldAllConstants},
-    // Before merge_movement, which joins the slices and reshapes that it makes with their neighbours.
+    // Before merge_movement, which joins the slices and reshapes that it makes with their
+    // neighbours.
     {PassStage::kSimplify, "lower_gather", Plain<LowerGather>},
     {PassStage::kSimplify, "merge_movement", Plain<MergeMovement>},
     // Before fold_affine and fuse_activation, which know one spelling.
     {PassStage::kSimplify, "canonicalize_arithmetic", Plain<CanonicalizeArithmetic>},
+    // Before fold_affine, which would take the shift of a spelled-out HardSigmoid for a bias.
+    {PassStage::kSimplify, "raise_activation", Plain<RaiseActivation>},
     // Before fold_affine, which folds what it makes.
     {PassStage::kSimplify, "lower_batch_norm", Plain<LowerBatchNorm>},
     // Before fuse_activation: a scale between convolution and clamp hides the pattern, and a clamp
@@ -61,7 +64,6 @@ constexpr auto kPasses = std::to_array<PassRow>({
     {PassStage::kSimplify, "fold_affine", Plain<FoldAffine>},
     // After fold_affine: a shift moves into a convolution only as long as that does not pad.
     {PassStage::kSimplify, "fold_padding", Plain<FoldPadding>},
-    {PassStage::kSimplify, "raise_activation", Plain<RaiseActivation>},
     {PassStage::kSimplify, "fuse_activation", Plain<FuseActivation>},
     // After simplification: fewer operators to convert, and no reshapes that cancel.
     {PassStage::kLayout, "convert_layout", Plain<ConvertLayout>},
