@@ -88,7 +88,9 @@ absl::Status ImportNode(const OnnxNode& node, int64_t opset,
 
 // Turns the inputs that `constants` names into initializers.
 absl::Status MakeConstant(const std::map<std::string, Tensor>& constants, OnnxModel& model) {
-  for (const auto& [name, value] : constants) {
+  for (const auto& constant : constants) {
+    const std::string& name = constant.first;
+    const Tensor& value = constant.second;
     const auto found = std::find_if(model.inputs.begin(), model.inputs.end(),
                                     [&](const OnnxValue& input) { return input.name == name; });
     if (found == model.inputs.end()) {
