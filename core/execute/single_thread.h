@@ -3,8 +3,8 @@
 
 // Of the OpenMP runtime that oneDNN is linked with; <omp.h> is not on every compiler's path.
 extern "C" {
-void omp_set_num_threads(int threads);
-int omp_get_max_threads();
+void omp_set_num_threads(int threads);  // NOLINT(readability-identifier-naming)
+int omp_get_max_threads();              // NOLINT(readability-identifier-naming)
 }
 
 namespace qb::execute {

@@ -13,6 +13,7 @@
 #include "core/execute/kernels/onednn_activation.h"
 #include "core/execute/kernels/permute.h"
 #include "core/execute/kernels/weight_pack.h"
+#include "core/execute/kernels/window_reach.h"
 
 namespace qb::execute {
 namespace {
@@ -46,12 +47,6 @@ memory::desc WeightsInGraph(const ConvolutionAttrs& attrs, int64_t results, int6
   return memory::desc(dims, memory::data_type::f32, strides);
 }
 
-// The padding after the operand that makes the result's size come out exactly.
-int64_t PaddingAfter(int64_t size, int64_t result, int64_t kernel, int64_t stride, int64_t dilation,
-                     int64_t before) {
-  return (result - 1) * stride + (kernel - 1) * dilation + 1 - before - size;
-}
-
 dnnl::convolution_forward::primitive_desc Describe(const KernelRequest& request,
                                                    const ConvolutionShape& shape,
                                                    const memory::desc& weights) {
@@ -66,10 +61,13 @@ dnnl::convolution_forward::primitive_desc Describe(const KernelRequest& request,
   const memory::desc bias =
       has_bias ? memory::desc({shape.results}, f32, memory::format_tag::x) : memory::desc();
   const memory::dims before = {attrs.north_padding, attrs.west_padding};
-  const memory::dims after = {PaddingAfter(shape.rows, shape.result_rows, attrs.h_kernel,
-                                           attrs.h_stride, attrs.h_dilation, attrs.north_padding),
-                              PaddingAfter(shape.columns, shape.result_columns, attrs.w_kernel,
-                                           attrs.w_stride, attrs.w_dilation, attrs.west_padding)};
+  // The padding after the operand that makes the result's size come out exactly.
+  const memory::dims after = {ReachAfter({shape.rows, attrs.h_kernel, attrs.h_stride,
+                                          attrs.h_dilation, attrs.north_padding},
+                                         shape.result_rows),
+                              ReachAfter({shape.columns, attrs.w_kernel, attrs.w_stride,
+                                          attrs.w_dilation, attrs.west_padding},
+                                         shape.result_columns)};
   const dnnl::convolution_forward::desc operation(
       dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, source, packed, bias,
       result, {attrs.h_stride, attrs.w_stride}, {attrs.h_dilation - 1, attrs.w_dilation - 1},

@@ -76,27 +76,33 @@ struct Minimum {
   }
 };
 
-// The inner loop has stride 0 or 1 in each operand, or is walked with general strides.
-template <typename T, typename Op>
-void RunRow(const T* a, int64_t a_stride, const T* b, int64_t b_stride, T* out, int64_t count,
-            Clamp<T> clamp, Op op) {
-  if (a_stride == 1 && b_stride == 1) {
+// One operand's part of an inner loop.
+template <typename T>
+struct StridedRow {
+  const T* data;
+  int64_t stride;
+};
+
+// The usual strides, 0 and 1, get loops of their own, which vectorize.
+template <typename T, typename Function>
+void RunRow(StridedRow<T> a, StridedRow<T> b, T* out, int64_t count, Function function) {
+  if (a.stride == 1 && b.stride == 1) {
     for (int64_t i = 0; i < count; ++i) {
-      out[i] = clamp(op(a[i], b[i]));
+      out[i] = function(a.data[i], b.data[i]);
     }
-  } else if (a_stride == 1 && b_stride == 0) {
-    const T scalar = *b;
+  } else if (a.stride == 1 && b.stride == 0) {
+    const T scalar = *b.data;
     for (int64_t i = 0; i < count; ++i) {
-      out[i] = clamp(op(a[i], scalar));
+      out[i] = function(a.data[i], scalar);
     }
-  } else if (a_stride == 0 && b_stride == 1) {
-    const T scalar = *a;
+  } else if (a.stride == 0 && b.stride == 1) {
+    const T scalar = *a.data;
     for (int64_t i = 0; i < count; ++i) {
-      out[i] = clamp(op(scalar, b[i]));
+      out[i] = function(scalar, b.data[i]);
     }
   } else {
     for (int64_t i = 0; i < count; ++i) {
-      out[i] = clamp(op(a[i * a_stride], b[i * b_stride]));
+      out[i] = function(a.data[i * a.stride], b.data[i * b.stride]);
     }
   }
 }
@@ -129,9 +135,10 @@ std::unique_ptr<Kernel> MakeLoop(const KernelRequest& request, Op op) {
           return absl::InvalidArgumentError("integer division by zero");
         }
         T* out = args.output<T>();
+        const auto function = [clamp, op](T left, T right) { return clamp(op(left, right)); };
         loop.ForEachRow([&](int64_t at, const std::array<int64_t, 2>& offsets) {
-          RunRow(a + offsets[0], loop.strides[0].back(), b + offsets[1], loop.strides[1].back(),
-                 out + at, loop.inner(), clamp, op);
+          RunRow<T>({a + offsets[0], loop.strides[0].back()},
+                    {b + offsets[1], loop.strides[1].back()}, out + at, loop.inner(), function);
         });
         return absl::OkStatus();
       },

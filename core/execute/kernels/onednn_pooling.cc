@@ -3,15 +3,21 @@
 #include <algorithm>
 
 #include "core/execute/kernels/onednn.h"
+#include "core/execute/kernels/window_reach.h"
 #include "core/ops/pooling.h"
 
 namespace qb::execute {
 namespace {
 
-// How far the last window reaches beyond the operand; negative when it ends inside.
-int64_t ReachAfter(int64_t size, int64_t result, int64_t kernel, int64_t stride, int64_t dilation,
-                   int64_t pad_before) {
-  return (result - 1) * stride + (kernel - 1) * dilation + 1 - pad_before - size;
+struct Reach {
+  int64_t h, w;
+};
+
+Reach ReachOf(const PoolingAttrs& attrs, const Shape& x, const Shape& y) {
+  return {ReachAfter({x[1], attrs.h_kernel, attrs.h_stride, attrs.h_dilation, attrs.north_padding},
+                     y[1]),
+          ReachAfter({x[2], attrs.w_kernel, attrs.w_stride, attrs.w_dilation, attrs.west_padding},
+                     y[2])};
 }
 
 class PoolingPrimitive final : public Kernel {
@@ -26,11 +32,8 @@ class PoolingPrimitive final : public Kernel {
     const auto algorithm = attrs.pool_type == PoolType::kMax ? dnnl::algorithm::pooling_max
                            : attrs.is_include_pad ? dnnl::algorithm::pooling_avg_include_padding
                                                   : dnnl::algorithm::pooling_avg_exclude_padding;
-    const int64_t h_reach = ReachAfter(x[1], y[1], attrs.h_kernel, attrs.h_stride, attrs.h_dilation,
-                                       attrs.north_padding);
-    const int64_t w_reach = ReachAfter(x[2], y[2], attrs.w_kernel, attrs.w_stride, attrs.w_dilation,
-                                       attrs.west_padding);
-    const memory::dims after = {std::max<int64_t>(h_reach, 0), std::max<int64_t>(w_reach, 0)};
+    const Reach reach = ReachOf(attrs, x, y);
+    const memory::dims after = {std::max<int64_t>(reach.h, 0), std::max<int64_t>(reach.w, 0)};
     const dnnl::pooling_v2_forward::desc operation(
         dnnl::prop_kind::forward_inference, algorithm, source_, result_,
         {attrs.h_stride, attrs.w_stride}, {attrs.h_kernel, attrs.w_kernel},
@@ -63,20 +66,15 @@ bool OnednnPoolingMatches(const Node& node) {
   if (!attrs.channel_last) {
     return false;
   }
-  const Shape& x = node.operand(0)->shape();
-  const Shape& y = node.shape();
-  const int64_t h_reach =
-      ReachAfter(x[1], y[1], attrs.h_kernel, attrs.h_stride, attrs.h_dilation, attrs.north_padding);
-  const int64_t w_reach =
-      ReachAfter(x[2], y[2], attrs.w_kernel, attrs.w_stride, attrs.w_dilation, attrs.west_padding);
+  const Reach reach = ReachOf(attrs, node.operand(0)->shape(), node.shape());
   // With dilation a window can step over the operand; with wide padding it can miss it.
   const bool dilated = attrs.h_dilation > 1 || attrs.w_dilation > 1;
   if (dilated || attrs.north_padding >= attrs.h_kernel || attrs.west_padding >= attrs.w_kernel ||
-      h_reach >= attrs.h_kernel || w_reach >= attrs.w_kernel) {
+      reach.h >= attrs.h_kernel || reach.w >= attrs.w_kernel) {
     return false;
   }
   const bool counts_padding = attrs.pool_type == PoolType::kAverage && attrs.is_include_pad;
-  return !counts_padding || (h_reach <= attrs.south_padding && w_reach <= attrs.east_padding);
+  return !counts_padding || (reach.h <= attrs.south_padding && reach.w <= attrs.east_padding);
 }
 
 KernelOr MakeOnednnPooling(const KernelRequest& request) {

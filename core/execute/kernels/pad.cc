@@ -65,18 +65,17 @@ PadPlan PlanOf(const KernelRequest& request) {
 }
 
 template <typename T>
-class PadKernel final : public Kernel {
+class Padder {
  public:
-  PadKernel(PadPlan plan, T fill) : plan_(std::move(plan)), fill_(fill) {}
+  Padder(PadPlan plan, T fill) : plan_(std::move(plan)), fill_(fill) {}
 
-  absl::Status Run(const KernelArgs& args) const override {
+  void Run(const KernelArgs& args) const {
     T* out = args.output<T>();
     if (plan_.source.empty()) {
       *out = *args.operand<T>(0);
     } else {
       Walk(0, args.operand<T>(0), out);
     }
-    return absl::OkStatus();
   }
 
  private:
@@ -116,39 +115,51 @@ class PadKernel final : public Kernel {
     return out + count;
   }
 
-  const PadPlan plan_;
-  const T fill_;
+  PadPlan plan_;
+  T fill_;
 };
 
-// The fill value's bits in an unsigned type of the element's size.
-template <typename T, typename Bits>
-Bits BitsOf(T value) {
-  static_assert(sizeof(T) == sizeof(Bits));
-  Bits bits;
-  std::memcpy(&bits, &value, sizeof(bits));
+// The bits of `value` converted to T.
+template <typename T>
+uint64_t BitsAs(float value) {
+  const T converted = ClampCast<T>(static_cast<double>(value));
+  uint64_t bits = 0;
+  std::memcpy(&bits, &converted, sizeof(converted));
   return bits;
 }
 
-template <typename Bits>
-Bits FillBits(DType dtype, float value) {
-  const double wide = static_cast<double>(value);
-  if constexpr (sizeof(Bits) == 8) {
-    return dtype == DType::kFloat64 ? BitsOf<double, Bits>(wide)
-           : dtype == DType::kInt64 ? BitsOf<int64_t, Bits>(ClampCast<int64_t>(wide))
-                                    : ClampCast<Bits>(wide);
-  } else if constexpr (sizeof(Bits) == 4) {
-    return dtype == DType::kFloat32 ? BitsOf<float, Bits>(value)
-           : dtype == DType::kInt32 ? BitsOf<int32_t, Bits>(ClampCast<int32_t>(wide))
-                                    : ClampCast<Bits>(wide);
-  } else if constexpr (sizeof(Bits) == 2) {
-    return dtype == DType::kFloat16 ? HalfFromFloat(value).bits
-           : dtype == DType::kInt16 ? BitsOf<int16_t, Bits>(ClampCast<int16_t>(wide))
-                                    : ClampCast<Bits>(wide);
-  } else {
-    return dtype == DType::kInt8   ? BitsOf<int8_t, Bits>(ClampCast<int8_t>(wide))
-           : dtype == DType::kBool ? static_cast<Bits>(value != 0.0f)
-                                   : ClampCast<Bits>(wide);
+// The bits of the fill value as an element of `dtype`, in the low bytes (of a little-endian
+// machine).
+uint64_t FillBits(DType dtype, float value) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return BitsAs<float>(value);
+    case DType::kFloat64:
+      return BitsAs<double>(value);
+    case DType::kFloat16:
+      return HalfFromFloat(value).bits;
+    case DType::kInt8:
+      return BitsAs<int8_t>(value);
+    case DType::kInt16:
+      return BitsAs<int16_t>(value);
+    case DType::kInt32:
+      return BitsAs<int32_t>(value);
+    case DType::kInt64:
+      return BitsAs<int64_t>(value);
+    case DType::kUint8:
+      return BitsAs<uint8_t>(value);
+    case DType::kUint16:
+      return BitsAs<uint16_t>(value);
+    case DType::kUint32:
+      return BitsAs<uint32_t>(value);
+    case DType::kUint64:
+      return BitsAs<uint64_t>(value);
+    case DType::kBool:
+      return value != 0.0f ? 1 : 0;
+    case DType::kUndefined:
+      break;
   }
+  return 0;
 }
 
 }  // namespace
@@ -158,7 +169,9 @@ KernelOr MakePad(const KernelRequest& request) {
   const float constant = request.node->attrs<PadAttrs>().constant;
   return DispatchSize(dtype, [&](auto tag) -> KernelOr {
     using T = typename decltype(tag)::type;
-    return std::make_unique<PadKernel<T>>(PlanOf(request), FillBits<T>(dtype, constant));
+    Padder<T> padder(PlanOf(request), static_cast<T>(FillBits(dtype, constant)));
+    return MakeBodyKernel(
+        [padder = std::move(padder)](const KernelArgs& args) { padder.Run(args); });
   });
 }
 

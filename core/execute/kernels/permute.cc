@@ -38,37 +38,44 @@ void TransposeQuads(const uint32_t* from, int64_t from_stride, uint32_t* to, int
   }
 }
 
+// A matrix in memory: rows of contiguous elements, `stride` elements apart.
 template <typename T>
-void TransposeTile(const T* from, int64_t from_stride, T* to, int64_t to_stride, int64_t rows,
-                   int64_t columns) {
+struct Matrix {
+  T* data;
+  int64_t stride;
+
+  T* at(int64_t row, int64_t column) const { return data + row * stride + column; }
+};
+
+template <typename T>
+void TransposeTile(Matrix<const T> from, Matrix<T> to, int64_t rows, int64_t columns) {
   int64_t r = 0;
   if constexpr (sizeof(T) == 4) {
     for (; r + 4 <= rows; r += 4) {
       int64_t c = 0;
       for (; c + 4 <= columns; c += 4) {
-        TransposeQuads(from + r * from_stride + c, from_stride, to + c * to_stride + r, to_stride);
+        TransposeQuads(from.at(r, c), from.stride, to.at(c, r), to.stride);
       }
       for (; c < columns; ++c) {
         for (int64_t k = r; k < r + 4; ++k) {
-          to[c * to_stride + k] = from[k * from_stride + c];
+          *to.at(c, k) = *from.at(k, c);
         }
       }
     }
   }
   for (; r < rows; ++r) {
     for (int64_t c = 0; c < columns; ++c) {
-      to[c * to_stride + r] = from[r * from_stride + c];
+      *to.at(c, r) = *from.at(r, c);
     }
   }
 }
 
 // A matrix of kRows rows: images of few channels, where each column is written in one go.
 template <typename T, int64_t kRows>
-void TransposeNarrow(const T* from, int64_t from_stride, T* to, int64_t to_stride,
-                     int64_t columns) {
+void TransposeNarrow(Matrix<const T> from, Matrix<T> to, int64_t columns) {
   for (int64_t c = 0; c < columns; ++c) {
     for (int64_t r = 0; r < kRows; ++r) {
-      to[c * to_stride + r] = from[r * from_stride + c];
+      *to.at(c, r) = *from.at(r, c);
     }
   }
 }
@@ -76,20 +83,18 @@ void TransposeNarrow(const T* from, int64_t from_stride, T* to, int64_t to_strid
 // [rows, columns] -> [columns, rows]; in tiles, so that lines of both sides stay in the first-level
 // cache.
 template <typename T>
-void TransposeTiled(const T* from, int64_t from_stride, T* to, int64_t to_stride, int64_t rows,
-                    int64_t columns) {
+void TransposeTiled(Matrix<const T> from, Matrix<T> to, int64_t rows, int64_t columns) {
   if (rows == 2) {
-    return TransposeNarrow<T, 2>(from, from_stride, to, to_stride, columns);
+    return TransposeNarrow<T, 2>(from, to, columns);
   }
   if (rows == 3) {
-    return TransposeNarrow<T, 3>(from, from_stride, to, to_stride, columns);
+    return TransposeNarrow<T, 3>(from, to, columns);
   }
   constexpr int64_t kTile = 32;
-  for (int64_t r0 = 0; r0 < rows; r0 += kTile) {
-    const int64_t tile_rows = std::min(kTile, rows - r0);
-    for (int64_t c0 = 0; c0 < columns; c0 += kTile) {
-      TransposeTile(from + r0 * from_stride + c0, from_stride, to + c0 * to_stride + r0, to_stride,
-                    tile_rows, std::min(kTile, columns - c0));
+  for (int64_t r = 0; r < rows; r += kTile) {
+    for (int64_t c = 0; c < columns; c += kTile) {
+      TransposeTile<T>({from.at(r, c), from.stride}, {to.at(c, r), to.stride},
+                       std::min(kTile, rows - r), std::min(kTile, columns - c));
     }
   }
 }
@@ -133,14 +138,15 @@ KernelOr MakeGather(StridedLoop<1> loop) {
   loop.strides[0].resize(rank - 2);
   loop.dims.push_back(1);
   loop.strides[0].push_back(1);
-  return MakeBodyKernel([loop = std::move(loop), columns, rows,
-                         row_stride](const KernelArgs& args) {
-    const T* from = args.operand<T>(0);
-    T* to = args.output<T>();
-    loop.ForEachRow([&](int64_t at, const std::array<int64_t, 1>& offsets) {
-      TransposeTiled(from + offsets[0], row_stride, to + at * rows * columns, rows, rows, columns);
-    });
-  });
+  return MakeBodyKernel(
+      [loop = std::move(loop), columns, rows, row_stride](const KernelArgs& args) {
+        const T* from = args.operand<T>(0);
+        T* to = args.output<T>();
+        loop.ForEachRow([&](int64_t at, const std::array<int64_t, 1>& offsets) {
+          TransposeTiled<T>({from + offsets[0], row_stride}, {to + at * rows * columns, rows}, rows,
+                            columns);
+        });
+      });
 }
 
 }  // namespace
@@ -149,8 +155,8 @@ void TransposeMatrices(const void* from, void* to, int64_t outer, int64_t rows, 
   const uint32_t* source = static_cast<const uint32_t*>(from);
   uint32_t* target = static_cast<uint32_t*>(to);
   for (int64_t o = 0; o < outer; ++o) {
-    TransposeTiled(source + o * rows * columns, columns, target + o * rows * columns, rows, rows,
-                   columns);
+    TransposeTiled<uint32_t>({source + o * rows * columns, columns},
+                             {target + o * rows * columns, rows}, rows, columns);
   }
 }
 

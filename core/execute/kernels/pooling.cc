@@ -71,24 +71,41 @@ PoolGeometry GeometryOf(const KernelRequest& request) {
   return pool;
 }
 
-// Combines the window into `channels` values; element (row, column, c) of the operand is at
-// x[row * row_stride + column * column_stride + c].
-void PoolWindow(const PoolGeometry& pool, const Window& rows, const Window& columns, const float* x,
-                int64_t row_stride, int64_t column_stride, int64_t channels, float* y) {
-  const bool is_max = pool.type == PoolType::kMax;
-  std::fill_n(y, channels, is_max ? -std::numeric_limits<float>::infinity() : 0.0f);
+// An image of interleaved channels: element (row, column, c) is at
+// data[row * row_stride + column * channels + c].
+struct Image {
+  const float* data;
+  int64_t row_stride;
+  int64_t channels;
+};
+
+struct Combine {
+  PoolType type;
+  float operator()(float combined, float cell) const {
+    if (type == PoolType::kAverage) {
+      return combined + cell;
+    }
+    return combined < cell ? cell : combined;
+  }
+};
+
+// Combines the window into one value for each channel.
+void PoolWindow(const PoolGeometry& pool, const Window& rows, const Window& columns,
+                const Image& image, float* y) {
+  constexpr float kLowest = -std::numeric_limits<float>::infinity();
+  const Combine combine{pool.type};
+  std::fill_n(y, image.channels, pool.type == PoolType::kMax ? kLowest : 0.0f);
   for (int64_t r = rows.begin; r < rows.end; r += pool.rows.dilation) {
     for (int64_t c = columns.begin; c < columns.end; c += pool.columns.dilation) {
-      const float* cell = x + r * row_stride + c * column_stride;
-      for (int64_t k = 0; k < channels; ++k) {
-        y[k] = is_max ? (y[k] < cell[k] ? cell[k] : y[k]) : y[k] + cell[k];
+      const float* cell = image.data + r * image.row_stride + c * image.channels;
+      for (int64_t k = 0; k < image.channels; ++k) {
+        y[k] = combine(y[k], cell[k]);
       }
     }
   }
-  if (!is_max) {
-    const int64_t count = std::max<int64_t>(rows.divisor * columns.divisor, 1);
-    const float divisor = static_cast<float>(count);
-    for (int64_t k = 0; k < channels; ++k) {
+  if (pool.type == PoolType::kAverage) {
+    const float divisor = static_cast<float>(std::max<int64_t>(rows.divisor * columns.divisor, 1));
+    for (int64_t k = 0; k < image.channels; ++k) {
       y[k] /= divisor;
     }
   }
@@ -97,15 +114,13 @@ void PoolWindow(const PoolGeometry& pool, const Window& rows, const Window& colu
 // `planes` images of `channels` interleaved channels each: NHWC is (N, C), NCHW is (N C, 1).
 KernelOr MakeLoops(const PoolGeometry& pool, int64_t planes, int64_t channels) {
   return MakeBodyKernel([pool, planes, channels](const KernelArgs& args) {
-    const float* x = args.operand<float>(0);
+    Image image{args.operand<float>(0), pool.columns.size * channels, channels};
     float* y = args.output<float>();
-    const int64_t row_stride = pool.columns.size * channels;
-    for (int64_t p = 0; p < planes; ++p, x += pool.rows.size * row_stride) {
+    for (int64_t p = 0; p < planes; ++p, image.data += pool.rows.size * image.row_stride) {
       for (int64_t r = 0; r < pool.result_rows; ++r) {
         const Window rows = WindowAt(pool.rows, r, pool.count_padding);
         for (int64_t c = 0; c < pool.result_columns; ++c, y += channels) {
-          PoolWindow(pool, rows, WindowAt(pool.columns, c, pool.count_padding), x, row_stride,
-                     channels, channels, y);
+          PoolWindow(pool, rows, WindowAt(pool.columns, c, pool.count_padding), image, y);
         }
       }
     }

@@ -118,13 +118,16 @@ void RunNearest(const ResizeStep& step, const T* from, T* to) {
   }
 }
 
-void Interpolate(const float* block, int64_t inner, const int64_t* index, const float* weight,
-                 int64_t taps, float* to) {
+// One result row of `step`: the weighted sum of the operand's rows that position `at` names.
+void Interpolate(const ResizeStep& step, int64_t at, const float* block, float* to) {
+  const int64_t inner = step.view.inner;
+  const int64_t* index = &step.taps.index[static_cast<size_t>(at * step.taps.taps)];
+  const float* weight = &step.taps.weight[static_cast<size_t>(at * step.taps.taps)];
   const float* first = block + index[0] * inner;
   for (int64_t i = 0; i < inner; ++i) {
     to[i] = first[i] * weight[0];
   }
-  for (int64_t t = 1; t < taps; ++t) {
+  for (int64_t t = 1; t < step.taps.taps; ++t) {
     const float* row = block + index[t] * inner;
     const float w = weight[t];
     for (int64_t i = 0; i < inner; ++i) {
@@ -137,10 +140,8 @@ void RunInterpolation(const ResizeStep& step, const float* from, float* to) {
   const int64_t result_axis = step.result_axis();
   for (int64_t o = 0; o < step.view.outer; ++o) {
     const float* block = from + o * step.view.axis * step.view.inner;
-    for (int64_t j = 0; j < result_axis; ++j, to += step.view.inner) {
-      const size_t at = static_cast<size_t>(j * step.taps.taps);
-      Interpolate(block, step.view.inner, &step.taps.index[at], &step.taps.weight[at],
-                  step.taps.taps, to);
+    for (int64_t at = 0; at < result_axis; ++at, to += step.view.inner) {
+      Interpolate(step, at, block, to);
     }
   }
 }
