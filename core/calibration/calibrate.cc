@@ -37,8 +37,9 @@ std::vector<RangePolicy> ChoosePolicies(const CalibrationRequest& request,
                                         const CalibrationOptions& options, int64_t samples) {
   std::vector<RangePolicy> policies;
   int64_t pool_bytes = 0;
-  for (const Node* node : request.ranges) {
+  for (const auto& [node, levels] : request.ranges) {
     RangePolicy policy;
+    policy.levels = levels;
     if (options.mode == CalibrationMode::kMaxPercentile) {
       policy.kind = RangePolicy::Kind::kPool;
       policy.rank = RankOf(options, node->shape().elements() * samples);
@@ -98,7 +99,7 @@ class CalibrationPass {
         ChoosePolicies(request_, options_, dataset_.size());
     for (size_t i = 0; i < request_.ranges.size(); ++i) {
       ranges_.push_back(std::make_unique<RangeObserver>(policies[i]));
-      observers_[request_.ranges[i]].range = ranges_.back().get();
+      observers_[request_.ranges[i].node].range = ranges_.back().get();
     }
     if (request_.window_samples > 0 && !request_.windows.empty()) {
       QB_ASSIGN_OR_RETURN(table_.window_samples,
@@ -176,7 +177,7 @@ class CalibrationPass {
   CalibrationTable Collect() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     table_.samples = dataset_.size();
     for (size_t i = 0; i < ranges_.size(); ++i) {
-      table_.ranges[request_.ranges[i]->id()] = ranges_[i]->Result();
+      table_.ranges[request_.ranges[i].node->id()] = ranges_[i]->Result();
     }
     for (size_t i = 0; i < window_sums_.size(); ++i) {
       const CalibrationRequest::Window& window = request_.windows[i];

@@ -17,7 +17,9 @@ namespace qb {
 
 enum class CalibrationMode {
   kMax = 0,            // the largest magnitude seen
-  kMaxPercentile = 1,  // the magnitude that a share `percentile` of all elements does not exceed
+  // At least the magnitude that a share `percentile` of all elements does not exceed, at most the
+  // largest one: where in between clipping and rounding together cost least (ChooseClip).
+  kMaxPercentile = 1,
 };
 
 struct CalibrationOptions {
@@ -34,7 +36,11 @@ struct CalibrationOptions {
 // What to look at.
 struct CalibrationRequest {
   // Values whose range is wanted: float32, no constants.
-  std::vector<const Node*> ranges;
+  struct Range {
+    const Node* node = nullptr;
+    int levels = 127;  // codes from zero to the threshold: 127, or 255 for values never negative
+  };
+  std::vector<Range> ranges;
   // Convolution inputs whose window sums are wanted, keyed by the convolution.
   struct Window {
     const Node* user = nullptr;   // the convolution or matrix product

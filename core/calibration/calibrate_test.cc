@@ -32,7 +32,7 @@ class CalibrateTest : public ::testing::Test {
     QB_ASSERT_OK_AND_ASSIGN(graph_, GraphFromText(kGraph));
     const Node* x = graph_.FindNode("x");
     const Node* c = graph_.FindNode("c");
-    request_.ranges = {x, c};
+    request_.ranges = {{x, 127}, {c, 255}};
     request_.windows = {{c, x,
                          {.rows = 6, .columns = 6, .channels = 2, .kernel_h = 3, .kernel_w = 3,
                           .pad_top = 1, .pad_left = 1, .out_rows = 6, .out_columns = 6}}};
@@ -95,6 +95,7 @@ TEST_F(CalibrateTest, DoesNotDependOnOrderOrThreads) {
 TEST_F(CalibrateTest, FallsBackToHistogramsAboveThePoolLimit) {
   options_.percentile = 0.9;
   options_.topk_ratio = 1.0;
+  request_.ranges = {{request_.ranges[0].node, 1}, {request_.ranges[1].node, 1}};
   const auto set = MakeRandomDataset(Inputs(), 12, 3);
   QB_ASSERT_OK_AND_ASSIGN(const CalibrationTable exact, Run(*set));
   options_.most_pool_bytes = 100;

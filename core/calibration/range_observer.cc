@@ -67,6 +67,27 @@ void RangeObserver::CountMagnitudes(absl::Span<const float> values) {
   }
 }
 
+std::vector<MagnitudeCount> RangeObserver::Tail() const {
+  std::vector<MagnitudeCount> tail;
+  if (policy_.kind == RangePolicy::Kind::kPool) {
+    std::vector<uint32_t> sorted = pool_;
+    std::sort(sorted.begin(), sorted.end(), std::greater<>());
+    for (const uint32_t magnitude : sorted) {
+      tail.push_back({std::bit_cast<float>(magnitude), 1});
+    }
+    return tail;
+  }
+  int64_t above = 0;
+  const float largest = std::max(max_, -min_);
+  for (size_t bin = kBins; bin-- > 0 && above < policy_.rank;) {
+    if (counts_[bin] > 0) {
+      tail.push_back({std::min(LargestOfBin(bin), largest), counts_[bin]});
+      above += counts_[bin];
+    }
+  }
+  return tail;
+}
+
 TensorStatistics RangeObserver::Result() const {
   absl::MutexLock lock(&mutex_);
   TensorStatistics statistics;
@@ -74,22 +95,14 @@ TensorStatistics RangeObserver::Result() const {
   statistics.min = min_;
   statistics.max = max_;
   statistics.threshold = statistics.largest_magnitude();
-  if (policy_.kind == RangePolicy::Kind::kPool && !pool_.empty()) {
-    // A pool that never filled (few elements, or the cap of a sample's share) ends at its smallest.
-    const uint32_t threshold = *std::min_element(pool_.begin(), pool_.end());
-    statistics.threshold = std::bit_cast<float>(threshold);
-    statistics.above_threshold = std::count_if(
-        pool_.begin(), pool_.end(), [&](uint32_t magnitude) { return magnitude > threshold; });
-  } else if (policy_.kind == RangePolicy::Kind::kHistogram) {
-    int64_t above = 0;
-    for (size_t bin = kBins; bin-- > 0;) {
-      if (above + counts_[bin] >= policy_.rank) {
-        statistics.threshold = std::min(statistics.threshold, LargestOfBin(bin));
-        statistics.above_threshold = above;
-        break;
-      }
-      above += counts_[bin];
-    }
+  if (policy_.kind == RangePolicy::Kind::kMax) {
+    return statistics;
+  }
+  // Empty when all values are zero: a pool holds what is above its floor.
+  if (const std::vector<MagnitudeCount> tail = Tail(); !tail.empty()) {
+    const ClipChoice choice = ChooseClip(tail, elements_, policy_.levels);
+    statistics.threshold = choice.threshold;
+    statistics.above_threshold = choice.above;
   }
   return statistics;
 }

@@ -9,6 +9,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
+#include "core/calibration/clip_choice.h"
 #include "core/calibration/magnitude_scan.h"
 #include "core/calibration/tensor_statistics.h"
 
@@ -18,17 +19,18 @@ namespace qb {
 struct RangePolicy {
   enum class Kind {
     kMax,        // the largest magnitude
-    kPool,       // the `rank`-th largest magnitude, exactly, from a pool of that many
+    kPool,       // at least the `rank`-th largest magnitude, from a pool of that many (ChooseClip)
     kHistogram,  // the same from counts over the upper 16 bits of the magnitude: within 0.8 %
   };
   Kind kind = Kind::kMax;
-  int64_t rank = 1;            // kPool, kHistogram: the threshold is the rank-th largest magnitude
+  int64_t rank = 1;            // kPool, kHistogram: the threshold is at least the rank-th largest
   int64_t most_a_sample = 1;   // kPool: how many of one sample's largest magnitudes may enter
+  int levels = 127;            // codes from zero to the threshold
 };
 
 // The result depends on the set of samples alone: not on their order, not on the thread that observed
 // them. Extremes and counts are exact; the pool keeps the `rank` largest magnitudes of everything
-// seen (a value that is dropped has that many values above it, so it can never be the threshold); a
+// seen (a value that is dropped has that many values above it, so it is below the percentile); a
 // histogram is a sum of integers. Thread-safe.
 class RangeObserver {
  public:
@@ -43,6 +45,8 @@ class RangeObserver {
  private:
   void MergePool(absl::Span<const uint32_t> magnitudes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CountMagnitudes(absl::Span<const float> values) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Magnitudes from the largest down to the rank-th, with how often each occurs.
+  std::vector<MagnitudeCount> Tail() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const RangePolicy policy_;
   // Magnitudes at or below cannot matter any more (kPool). Only rises.

@@ -33,6 +33,11 @@ TensorStatistics Observe(const RangePolicy& policy,
   return observer.Result();
 }
 
+// One level: rounding outweighs clipping, so the percentile itself is chosen.
+RangePolicy Percentile(RangePolicy::Kind kind, int64_t rank, int64_t most_a_sample) {
+  return {.kind = kind, .rank = rank, .most_a_sample = most_a_sample, .levels = 1};
+}
+
 // The rank-th largest magnitude, by sorting everything.
 float Exact(const std::vector<std::vector<float>>& samples, int64_t rank) {
   std::vector<float> all;
@@ -57,7 +62,7 @@ TEST(RangeObserver, MaxIsTheLargestMagnitude) {
 TEST(RangeObserver, PoolIsExact) {
   const auto samples = Samples(8, 1000);
   for (const int64_t rank : {1, 2, 17, 81, 900}) {
-    const RangePolicy policy{RangePolicy::Kind::kPool, rank, 1000};
+    const RangePolicy policy = Percentile(RangePolicy::Kind::kPool, rank, 1000);
     const TensorStatistics found = Observe(policy, samples);
     EXPECT_EQ(found.threshold, Exact(samples, rank));
     EXPECT_EQ(found.above_threshold, rank - 1);
@@ -67,7 +72,7 @@ TEST(RangeObserver, PoolIsExact) {
 TEST(RangeObserver, PoolDoesNotDependOnTheOrder) {
   auto samples = Samples(9, 500);
   samples[4].assign(500, 5.0f);  // one sample holds most of the large values
-  const RangePolicy policy{RangePolicy::Kind::kPool, 40, 12};
+  const RangePolicy policy = Percentile(RangePolicy::Kind::kPool, 40, 12);
   const TensorStatistics first = Observe(policy, samples);
   std::mt19937 random(3);
   for (int round = 0; round < 5; ++round) {
@@ -79,8 +84,8 @@ TEST(RangeObserver, PoolDoesNotDependOnTheOrder) {
 TEST(RangeObserver, CapsTheShareOfOneSample) {
   std::vector<std::vector<float>> samples(4, std::vector<float>(100, 1.0f));
   samples[2].assign(100, 50.0f);
-  const TensorStatistics free = Observe({RangePolicy::Kind::kPool, 20, 100}, samples);
-  const TensorStatistics capped = Observe({RangePolicy::Kind::kPool, 20, 5}, samples);
+  const TensorStatistics free = Observe(Percentile(RangePolicy::Kind::kPool, 20, 100), samples);
+  const TensorStatistics capped = Observe(Percentile(RangePolicy::Kind::kPool, 20, 5), samples);
   EXPECT_EQ(free.threshold, 50.0f);
   EXPECT_EQ(capped.threshold, 1.0f);
 }
@@ -88,11 +93,30 @@ TEST(RangeObserver, CapsTheShareOfOneSample) {
 TEST(RangeObserver, HistogramIsClose) {
   const auto samples = Samples(8, 1000);
   for (const int64_t rank : {1, 17, 81, 900}) {
-    const RangePolicy policy{RangePolicy::Kind::kHistogram, rank, 1};
+    const RangePolicy policy = Percentile(RangePolicy::Kind::kHistogram, rank, 1);
     const TensorStatistics found = Observe(policy, samples);
     const float exact = Exact(samples, rank);
     EXPECT_GE(found.threshold, exact);
     EXPECT_LE(found.threshold, exact * 1.008f);
+  }
+}
+
+TEST(RangeObserver, MovesBetweenPercentileAndMaximum) {
+  const auto samples = Samples(8, 1000);
+  for (const auto kind : {RangePolicy::Kind::kPool, RangePolicy::Kind::kHistogram}) {
+    const RangePolicy policy{.kind = kind, .rank = 800, .most_a_sample = 1000, .levels = 127};
+    const TensorStatistics found = Observe(policy, samples);
+    EXPECT_GT(found.threshold, Exact(samples, 800));
+    EXPECT_LE(found.threshold, Exact(samples, 1));
+    EXPECT_LT(found.above_threshold, 800);
+  }
+}
+
+TEST(RangeObserver, FindsZeroForValuesThatAreAllZero) {
+  const std::vector<std::vector<float>> samples(3, std::vector<float>(100, 0.0f));
+  for (const auto kind : {RangePolicy::Kind::kMax, RangePolicy::Kind::kPool,
+                          RangePolicy::Kind::kHistogram}) {
+    EXPECT_EQ(Observe(Percentile(kind, 5, 50), samples).threshold, 0.0f);
   }
 }
 

@@ -33,8 +33,9 @@ class SampleActivations {
         last_use_[static_cast<size_t>(input)] = layer;
       }
     }
+    constants_.resize(network.tensors.size(), nullptr);
     for (const integer::ConstantTensor& constant : network.constants) {
-      constants_.emplace_back(constant.tensor, &constant.bytes);
+      constants_[static_cast<size_t>(constant.tensor)] = constant.bytes.data();
     }
     samples_ = static_cast<size_t>(samples);
   }
@@ -53,10 +54,9 @@ class SampleActivations {
     return buffers_[static_cast<size_t>(tensor)][static_cast<size_t>(sample)].get();
   }
   const void* Get(int tensor, int64_t sample) const {
-    for (const auto& [constant, bytes] : constants_) {
-      if (constant == tensor) {
-        return bytes->data();
-      }
+    const uint8_t* constant = constants_[static_cast<size_t>(tensor)];
+    if (constant != nullptr) {
+      return constant;
     }
     return buffers_[static_cast<size_t>(tensor)][static_cast<size_t>(sample)].get();
   }
@@ -75,7 +75,7 @@ class SampleActivations {
   size_t samples_ = 0;
   std::vector<std::vector<std::unique_ptr<uint8_t[]>>> buffers_;
   std::vector<size_t> last_use_;
-  std::vector<std::pair<int, const std::vector<uint8_t>*>> constants_;
+  std::vector<const uint8_t*> constants_;  // by tensor; null: no constant
 };
 
 class Correction {
@@ -93,6 +93,9 @@ class Correction {
 
   absl::StatusOr<std::map<int64_t, double>> Run(ProgressSink& sink) {
     const size_t end = EndOfWork();
+    if (end == 0) {
+      return std::move(shifts_);
+    }
     QB_RETURN_IF_ERROR(QuantizeInputs());
     size_t next_linear = 0;
     for (size_t layer = 0; layer < end; ++layer) {

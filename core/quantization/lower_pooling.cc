@@ -1,5 +1,7 @@
 // Pooling, global pooling and reductions.
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/ops/pooling.h"
@@ -73,6 +75,31 @@ absl::Status LowerReduce(Lowering& lowering, const Node* node) {
   }
   const double factor = node->op() == OpKind::kReduceMean ? 1.0 / count : 1.0;
   AddReduction(lowering, node, attrs.reduce_axes, factor);
+  return absl::OkStatus();
+}
+
+// Global max pooling: one window over all rows and columns.
+absl::Status LowerReduceMax(Lowering& lowering, const Node* node) {
+  const Shape& shape = node->operand(0)->shape();
+  const std::vector<int64_t>& axes = node->attrs<ReduceAttrs>().reduce_axes;
+  if (shape.rank() != 4 || shape[0] != 1 || axes != std::vector<int64_t>{1, 2}) {
+    return UnsupportedLayer(*node, absl::StrCat("a maximum of ", shape.ToString(),
+                                                "; one over the rows and columns of 1xHxWxC is "
+                                                "accepted"));
+  }
+  integer::PoolParams params;
+  params.kernel_h = shape[1];
+  params.kernel_w = shape[2];
+  const int input = lowering.tensor(node->operand(0));
+  if (node->shape().rank() == 4) {
+    lowering.AddLayer(node->name(), {input}, lowering.AddValue(node), std::move(params));
+    return absl::OkStatus();
+  }
+  const std::string pooled_name = absl::StrCat(node->name(), "/pooled");
+  const int pooled = lowering.AddTensor(pooled_name, DType::kInt8, Shape{1, 1, 1, shape[3]},
+                                        lowering.scale(node));
+  lowering.AddLayer(pooled_name, {input}, pooled, std::move(params));
+  lowering.AddLayer(node->name(), {pooled}, lowering.AddValue(node), integer::ReshapeParams{});
   return absl::OkStatus();
 }
 

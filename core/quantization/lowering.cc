@@ -33,6 +33,7 @@ constexpr auto kRows = std::to_array<LoweringRow>({
     {OpKind::kGlobalAveragePooling, LowerGlobalPooling},
     {OpKind::kReduceMean, LowerReduce},
     {OpKind::kReduceSum, LowerReduce},
+    {OpKind::kReduceMax, LowerReduceMax},
     {OpKind::kReshape, LowerReshape},
     {OpKind::kTranspose, LowerTranspose},
     {OpKind::kConcatenate, LowerConcatenate},

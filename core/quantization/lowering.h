@@ -79,6 +79,7 @@ absl::Status LowerSoftmax(Lowering& lowering, const Node* node);
 absl::Status LowerPooling(Lowering& lowering, const Node* node);        // lower_pooling.cc
 absl::Status LowerGlobalPooling(Lowering& lowering, const Node* node);
 absl::Status LowerReduce(Lowering& lowering, const Node* node);
+absl::Status LowerReduceMax(Lowering& lowering, const Node* node);
 absl::Status LowerReshape(Lowering& lowering, const Node* node);        // lower_movement.cc
 absl::Status LowerTranspose(Lowering& lowering, const Node* node);
 absl::Status LowerConcatenate(Lowering& lowering, const Node* node);

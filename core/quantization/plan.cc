@@ -28,6 +28,7 @@ const Node* CopiedOperand(const Node& node) {
     case OpKind::kExpand:
     case OpKind::kDepthToSpace:
     case OpKind::kSpaceToDepth:
+    case OpKind::kReduceMax:
       return node.operand(0);
     case OpKind::kPooling:
       return node.attrs<PoolingAttrs>().pool_type == PoolType::kMax ? node.operand(0) : nullptr;
@@ -86,7 +87,7 @@ absl::StatusOr<CalibrationRequest> QuantizationPlan::Request(int64_t window_samp
   CalibrationRequest request;
   for (const Node* node : values_) {
     if (ScaleSource(node) == node && IsCalibrated(node)) {
-      request.ranges.push_back(node);
+      request.ranges.push_back({node, proven_.at(node).is_non_negative() ? 255 : 127});
     }
   }
   request.window_samples = window_samples;

@@ -28,17 +28,17 @@ class PlanTest : public ::testing::Test {
   // Names of the values that calibration is asked for.
   std::vector<std::string> Asked() const {
     std::vector<std::string> names;
-    for (const Node* node : request_.ranges) {
-      names.push_back(node->name());
+    for (const CalibrationRequest::Range& range : request_.ranges) {
+      names.push_back(range.node->name());
     }
     return names;
   }
   // Scales when calibration found these thresholds (1 for others).
   std::map<std::string, ValueScale> Scales(const std::map<std::string, float>& thresholds) {
     CalibrationTable table;
-    for (const Node* node : request_.ranges) {
-      const auto found = thresholds.find(node->name());
-      TensorStatistics& statistics = table.ranges[node->id()];
+    for (const CalibrationRequest::Range& range : request_.ranges) {
+      const auto found = thresholds.find(range.node->name());
+      TensorStatistics& statistics = table.ranges[range.node->id()];
       statistics.threshold = found == thresholds.end() ? 1.0f : found->second;
       statistics.max = statistics.threshold;
     }

@@ -153,6 +153,12 @@ TEST(Quantize, KeepsPoolingAndMovement) {
     y = Output(r))"), 28.0);
 }
 
+TEST(Quantize, KeepsGlobalMaxima) {
+  EXPECT_GT(SqnrOf("x = Input float32[1x5x4x3]\n"
+                   "m = ReduceMax(x) {reduce_axes=[1, 2], keep_dims=false}\ny = Output(m)"),
+            35.0);
+}
+
 TEST(Quantize, KeepsSoftmaxOnAnyAxis) {
   EXPECT_GT(SqnrOf("x = Input float32[1x3x10]\ns = Softmax(x) {axis=2}\ny = Output(s)"), 30.0);
   EXPECT_GT(SqnrOf("x = Input float32[1x10x3]\ns = Softmax(x) {axis=1}\ny = Output(s)"), 30.0);

@@ -28,11 +28,14 @@ struct QuantizedChannel {
 int64_t QuantizeAt(absl::Span<const float> weights, float bias, double input_scale,
                    int64_t largest_input, QuantizedChannel& channel, int8_t* codes) {
   const float inverse = static_cast<float>(1.0 / static_cast<double>(channel.scale));
+  // Adding 1.5 * 2^23 leaves no fraction bits: the sum is rounded half to even.
+  constexpr float kRounder = 12582912.0f;
   int64_t magnitude = 0;
   for (size_t k = 0; k < weights.size(); ++k) {
-    const float code = std::clamp(std::nearbyint(weights[k] * inverse), -127.0f, 127.0f);
+    const float held = std::min(std::max(weights[k] * inverse, -127.0f), 127.0f);
+    const int32_t code = static_cast<int32_t>((held + kRounder) - kRounder);
     codes[k] = static_cast<int8_t>(code);
-    magnitude += std::abs(static_cast<int>(codes[k]));
+    magnitude += code < 0 ? -code : code;
   }
   const double bias_code =
       static_cast<double>(bias) / (input_scale * static_cast<double>(channel.scale));

@@ -1,0 +1,28 @@
+// Where to clip: between the percentile and the maximum.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace qb {
+
+struct MagnitudeCount {
+  float magnitude = 0.0f;
+  int64_t count = 0;
+};
+
+struct ClipChoice {
+  float threshold = 0.0f;
+  int64_t above = 0;  // elements with a larger magnitude
+};
+
+// The entry of `tail` at which clipping costs least. `tail` has the largest magnitudes in falling
+// order and ends at the percentile: nothing below it is ever chosen. Clipping at t costs
+//
+//   sum over larger x of (x - t)^2  +  elements * (t / levels)^2 / 12,
+//
+// what the clipped elements lose and what rounding at that step adds to all of them. A percentile
+// alone costs accuracy where the tail is long but real. Precondition: tail is not empty.
+ClipChoice ChooseClip(const std::vector<MagnitudeCount>& tail, int64_t elements, int levels);
+
+}  // namespace qb
