@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+
 #include "client/cli/json_form.h"
 #include "client/cpp/download.h"
 #include "core/base/status_macros.h"
@@ -23,9 +24,9 @@ absl::StatusOr<qbc::v1::Artifact> ChooseArtifact(const qbc::v1::Job& job, absl::
     }
   }
   const std::string wanted = name.empty() ? "an .mxq" : absl::StrCat("'", name, "'");
-  return absl::NotFoundError(absl::StrCat("job ", job.id(), " (", StateName(job.state()),
-                                          ") has no result ", wanted, "; it has: ",
-                                          names.empty() ? "none" : absl::StrJoin(names, ", ")));
+  return absl::NotFoundError(
+      absl::StrCat("job ", job.id(), " (", StateName(job.state()), ") has no result ", wanted,
+                   "; it has: ", names.empty() ? "none" : absl::StrJoin(names, ", ")));
 }
 
 absl::Status FetchArtifact(Session& session, const qbc::v1::Artifact& artifact,

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "absl/strings/str_cat.h"
+
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/json_form.h"
@@ -42,7 +43,8 @@ const Command& CancelCommand() {
       .name = "cancel",
       .usage = "cancel JOB... [--reason TEXT]",
       .summary = "Cancel jobs",
-      .help = R"(A job that has ended stays as it is. Prints the state after the request: a running job is
+      .help =
+          R"(A job that has ended stays as it is. Prints the state after the request: a running job is
 "cancelling" until its worker has answered; `qbc wait` waits for that.
 )",
       .flags = kFlags,

@@ -4,6 +4,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+
 #include "client/cli/environment.h"
 #include "client/cli/session.h"
 #include "core/base/flags.h"

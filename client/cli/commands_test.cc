@@ -105,14 +105,15 @@ TEST_F(CommandsCli, DownloadFetchesToTheGivenPath) {
   QB_ASSERT_OK_AND_ASSIGN(const std::string bytes, ReadFile(dir_.File("x")));
   EXPECT_EQ(bytes, "bytes of the mxq");
   EXPECT_EQ(Run({"download", "j1"}).code, 2);
-  const RunResult other = Run({"download", "j1", "-o", dir_.File("y"), "--artifact", "report.json"});
+  const RunResult other =
+      Run({"download", "j1", "-o", dir_.File("y"), "--artifact", "report.json"});
   EXPECT_EQ(other.code, 7);
   EXPECT_THAT(other.err, HasSubstr("it has: model.mxq"));
 }
 
 TEST_F(CommandsCli, SubmitPrintsOnlyTheId) {
-  const RunResult result = Run({"submit", dir_.File("net.onnx"), "-t", "aries-rb",
-                                "--calib-data-path", dir_.File("calib")});
+  const RunResult result = Run(
+      {"submit", dir_.File("net.onnx"), "-t", "aries-rb", "--calib-data-path", dir_.File("calib")});
   EXPECT_EQ(result.code, 0);
   EXPECT_EQ(result.out, "job-1\n");
 }

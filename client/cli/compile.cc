@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+
 #include "client/cli/artifact.h"
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
@@ -30,7 +31,8 @@ constexpr auto kOwnFlags = std::to_array<FlagDef>({
     {"timeout", 0, FlagKind::kValue, "TIME",
      "Wait no longer than this; the job goes on and the exit code is 5. Default: no limit."},
     {"local", 0, FlagKind::kSwitch, "",
-     "Run qbcompiler on this machine instead of asking a server. All other flags are handed to it."},
+     "Run qbcompiler on this machine instead of asking a server. All other flags are handed to "
+     "it."},
 });
 
 absl::Span<const FlagDef> CompileFlags() {
@@ -64,8 +66,8 @@ absl::Status CheckOutput(const std::string& output) {
     return UsageError(absl::StrCat("--output: there is no folder '", parent.string(), "'"));
   }
   if (::access(parent.c_str(), W_OK) != 0) {
-    return UsageError(absl::StrCat("--output: the folder '", parent.string(),
-                                   "' cannot be written"));
+    return UsageError(
+        absl::StrCat("--output: the folder '", parent.string(), "' cannot be written"));
   }
   return absl::OkStatus();
 }
@@ -105,8 +107,7 @@ absl::StatusOr<int> RunCompile(const ParsedFlags& flags, Session& session) {
     QB_RETURN_IF_ERROR(CheckOutput(flags.Get("output")));
   }
   QB_ASSIGN_OR_RETURN(const JobPlan plan, PlanJob(flags, session));
-  const std::string output =
-      flags.Has("output") ? flags.Get("output") : DefaultOutput(plan.model);
+  const std::string output = flags.Has("output") ? flags.Get("output") : DefaultOutput(plan.model);
   QB_RETURN_IF_ERROR(CheckOutput(output));
   QB_ASSIGN_OR_RETURN(const qbc::v1::Job submitted, UploadAndSubmit(plan, session));
   session.view().Say(absl::StrCat("job ", PrintableLine(submitted.id())));
@@ -122,7 +123,8 @@ const Command& CompileCommand() {
       .name = "compile",
       .usage = "compile MODEL --target-device NAME --calib-data-path PATH [-o FILE] [flags]",
       .summary = "Compile a model on the server and fetch the result",
-      .help = R"(Uploads what the server does not have yet (files are known by their SHA-256), submits
+      .help =
+          R"(Uploads what the server does not have yet (files are known by their SHA-256), submits
 a job, follows it to its end, downloads the .mxq next to its final name, checks its
 digest and renames it. A lost connection is taken up again.
 

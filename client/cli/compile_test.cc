@@ -53,10 +53,26 @@ TEST_F(CompileCli, UploadsNothingTheSecondTime) {
 TEST_F(CompileCli, HandsSettingsToTheServerUnresolved) {
   SucceedEveryJob();
   QB_ASSERT_OK(WriteFileAtomically(dir_.File("c.yaml"), "calibration:\n  mode: 1\n"));
-  ASSERT_EQ(Compile({"-c", dir_.File("c.yaml"), "-p", "cnn", "--inference-scheme", "single",
-                     "--no-cpu-offload", "--use-random-calib", "--input-shape", "x:1x3x8x8",
-                     "--threads", "2", "--device", "cpu", "--priority", "-5", "--label", "a=b=c",
-                     "--run-timeout", "5m"})
+  ASSERT_EQ(Compile({"-c",
+                     dir_.File("c.yaml"),
+                     "-p",
+                     "cnn",
+                     "--inference-scheme",
+                     "single",
+                     "--no-cpu-offload",
+                     "--use-random-calib",
+                     "--input-shape",
+                     "x:1x3x8x8",
+                     "--threads",
+                     "2",
+                     "--device",
+                     "cpu",
+                     "--priority",
+                     "-5",
+                     "--label",
+                     "a=b=c",
+                     "--run-timeout",
+                     "5m"})
                 .code,
             0);
   const qbc::v1::JobSpec spec = SubmittedSpec();
@@ -135,10 +151,8 @@ TEST_F(CompileCli, RefusalOfTheServerNamesItsCode) {
 
 TEST_F(CompileCli, StatusCodesHaveTheirExitCodes) {
   const std::vector<std::pair<absl::Status, int>> cases = {
-      {absl::ResourceExhaustedError("queue full"), 8},
-      {absl::UnauthenticatedError("who"), 6},
-      {absl::PermissionDeniedError("no"), 6},
-      {absl::InternalError("bug"), 1},
+      {absl::ResourceExhaustedError("queue full"), 8}, {absl::UnauthenticatedError("who"), 6},
+      {absl::PermissionDeniedError("no"), 6},          {absl::InternalError("bug"), 1},
       {absl::DeadlineExceededError("slow"), 9},
   };
   for (const auto& [status, code] : cases) {
@@ -275,9 +289,10 @@ TEST_F(CompileCli, LocalRunsTheCompilerWithTheSameFlags) {
   variables_["QBC_COMPILER"] = "/opt/qbcompiler";
   Run({"compile", "net.onnx", "--local", "-t", "aries-rb", "--calib-data-path", "a",
        "--calib-data-path", "b", "--no-cpu-offload", "--timeout", "3s", "-o", "x.mxq"});
-  EXPECT_THAT(executed_, ElementsAre("/opt/qbcompiler", "compile", "--model", "net.onnx", "--output",
-                                     "x.mxq", "--target-device", "aries-rb", "--calib-data-path",
-                                     "a", "--calib-data-path", "b", "--no-cpu-offload"));
+  EXPECT_THAT(executed_,
+              ElementsAre("/opt/qbcompiler", "compile", "--model", "net.onnx", "--output", "x.mxq",
+                          "--target-device", "aries-rb", "--calib-data-path", "a",
+                          "--calib-data-path", "b", "--no-cpu-offload"));
 }
 
 }  // namespace

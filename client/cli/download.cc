@@ -2,6 +2,7 @@
 #include <array>
 
 #include "absl/strings/str_cat.h"
+
 #include "client/cli/artifact.h"
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
@@ -28,8 +29,7 @@ absl::StatusOr<int> RunDownload(const ParsedFlags& flags, Session& session) {
   }
   QB_ASSIGN_OR_RETURN(Connection * connection, session.connection());
   QB_ASSIGN_OR_RETURN(const qbc::v1::Job job, FetchJob(*connection, id));
-  QB_ASSIGN_OR_RETURN(const qbc::v1::Artifact artifact,
-                      ChooseArtifact(job, flags.Get("artifact")));
+  QB_ASSIGN_OR_RETURN(const qbc::v1::Artifact artifact, ChooseArtifact(job, flags.Get("artifact")));
   QB_RETURN_IF_ERROR(FetchArtifact(session, artifact, output));
   session.view().Say(absl::StrCat(output, ": ", FormatBytes(artifact.size_bytes()), ", sha256 ",
                                   artifact.sha256()));
@@ -53,7 +53,8 @@ const Command& DownloadCommand() {
       .name = "download",
       .usage = "download JOB -o FILE [--artifact NAME]",
       .summary = "Fetch a result of a job and check its digest",
-      .help = R"(Writes to a temporary file beside FILE, checks size and SHA-256 against the job's result,
+      .help =
+          R"(Writes to a temporary file beside FILE, checks size and SHA-256 against the job's result,
 then renames. FILE is untouched when anything goes wrong.
 )",
       .flags = kFlags,

@@ -1,4 +1,5 @@
-// What a command sees of the world outside: streams, environment variables, the terminal, the server.
+// What a command sees of the world outside: streams, environment variables, the terminal, the
+// server.
 #pragma once
 
 #include <functional>
@@ -7,6 +8,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+
 #include "client/cpp/interruption.h"
 #include "client/cpp/retry.h"
 #include "client/cpp/stub.h"
@@ -15,8 +17,8 @@ namespace qb::client {
 
 // Tests fill it with strings and a fake server; main.cc with the real things.
 struct CliEnvironment {
-  std::ostream* out = nullptr;  // answers only
-  std::ostream* err = nullptr;  // everything else
+  std::ostream* out = nullptr;                             // answers only
+  std::ostream* err = nullptr;                             // everything else
   std::function<std::string(const std::string&)> get_env;  // "" when it is not set
   bool err_is_terminal = false;
   int columns = 80;

@@ -33,8 +33,8 @@ absl::Status UsageError(absl::string_view message);
 // The attached code, or the one that follows from a call's status. OK gives kExitOk.
 int ExitCodeOf(const absl::Status& status);
 
-// What stands in the brackets of "ERROR [..]": the compiler's or the server's name for the failure. A
-// server that finds a failure of the compiler's table itself puts its name before the message
+// What stands in the brackets of "ERROR [..]": the compiler's or the server's name for the failure.
+// A server that finds a failure of the compiler's table itself puts its name before the message
 // ("TARGET_ERROR: ..."); `message` gets the text without it.
 std::string ErrorName(const absl::Status& status, std::string* message);
 

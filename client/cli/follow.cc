@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+
 #include "client/cli/exit_code.h"
 #include "client/cli/printable.h"
 #include "client/cpp/watch.h"
@@ -41,8 +42,7 @@ absl::Status Watch(Session& session, Connection& connection, const std::string& 
 absl::StatusOr<qbc::v1::Job> CancelAndWait(Session& session, const std::string& job_id,
                                            int64_t seq) {
   session.view().Warn("cancelling the job");
-  QB_ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection,
-                      session.NewPatientConnection());
+  QB_ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection, session.NewPatientConnection());
   qbc::v1::CancelJobRequest request;
   request.set_job_id(job_id);
   request.set_reason("interrupted by the user of qbc");
@@ -62,8 +62,8 @@ absl::StatusOr<qbc::v1::Job> Detach(Session& session, const std::string& job_id,
   if (interruption.WaitForCount(2, session.environment().second_interrupt_window)) {
     return CancelAndWait(session, job_id, seq);
   }
-  return WithExitCode(absl::CancelledError(absl::StrCat(
-                          "detached from job ", job_id, "; come back with: qbc watch ", job_id)),
+  return WithExitCode(absl::CancelledError(absl::StrCat("detached from job ", job_id,
+                                                        "; come back with: qbc watch ", job_id)),
                       kExitInterrupted);
 }
 
@@ -79,11 +79,10 @@ absl::StatusOr<qbc::v1::Job> FollowJob(Session& session, const std::string& job_
     return Detach(session, job_id, seq);
   }
   if (status.code() == absl::StatusCode::kDeadlineExceeded) {
-    return WithExitCode(
-        absl::DeadlineExceededError(absl::StrCat("job ", job_id, " has not ended after ",
-                                                 FormatElapsed(timeout),
-                                                 "; it goes on. Come back with: qbc watch ", job_id)),
-        kExitWaitTimeout);
+    return WithExitCode(absl::DeadlineExceededError(absl::StrCat(
+                            "job ", job_id, " has not ended after ", FormatElapsed(timeout),
+                            "; it goes on. Come back with: qbc watch ", job_id)),
+                        kExitWaitTimeout);
   }
   QB_RETURN_IF_ERROR(status);
   return GetJob(*connection, job_id);

@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+
 #include "client/cli/session.h"
 #include "proto/qbc/v1/job.pb.h"
 

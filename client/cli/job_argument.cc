@@ -1,6 +1,7 @@
 #include "client/cli/job_argument.h"
 
 #include "absl/strings/str_cat.h"
+
 #include "client/cli/exit_code.h"
 #include "proto/qbc/v1/job_service.pb.h"
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+
 #include "client/cpp/connection.h"
 #include "core/base/flags.h"
 #include "proto/qbc/v1/job.pb.h"

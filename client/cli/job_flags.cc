@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+
 #include "client/cli/exit_code.h"
 #include "client/cli/printable.h"
 #include "client/cpp/job_files.h"
@@ -24,7 +25,8 @@ constexpr auto kJobFlags = std::to_array<FlagDef>({
     {"model", 'm', FlagKind::kValue, "MODEL",
      "The model, when it is not given as the first argument: an .onnx file (its external data goes "
      "along) or a folder, of which every file goes along."},
-    {"target-device", 't', FlagKind::kValue, "NAME", "The NPU to compile for, e.g. aries-rb. Required."},
+    {"target-device", 't', FlagKind::kValue, "NAME",
+     "The NPU to compile for, e.g. aries-rb. Required."},
     {"calib-data-path", 0, FlagKind::kRepeated, "PATH",
      "Calibration samples: a folder, a .txt or .json listing, or one file. May be repeated."},
     {"use-random-calib", 0, FlagKind::kNegatable, "",
@@ -50,7 +52,8 @@ constexpr auto kJobFlags = std::to_array<FlagDef>({
     {"label", 0, FlagKind::kRepeated, "KEY=VALUE", "A label of the job. May be repeated."},
     {"run-timeout", 0, FlagKind::kValue, "TIME",
      "Longest time of the compile itself, without the queue. Default: the server's."},
-    {"queue-timeout", 0, FlagKind::kValue, "TIME", "Longest wait in the queue. Default: the server's."},
+    {"queue-timeout", 0, FlagKind::kValue, "TIME",
+     "Longest wait in the queue. Default: the server's."},
 });
 
 absl::StatusOr<std::string> ModelPath(const ParsedFlags& flags) {
@@ -108,11 +111,9 @@ absl::Status AddSettings(const ParsedFlags& flags, qbc::v1::JobSpec& spec) {
   spec.set_threads(threads);
   QB_ASSIGN_OR_RETURN(const int priority, flags.GetInt("priority", 0, -100, 100));
   spec.set_priority(priority);
-  for (const auto& [name, field] :
-       {std::pair("run-timeout", spec.mutable_run_timeout()),
-        std::pair("queue-timeout", spec.mutable_queue_ttl())}) {
-    QB_ASSIGN_OR_RETURN(const absl::Duration limit,
-                        flags.GetDuration(name, absl::ZeroDuration()));
+  for (const auto& [name, field] : {std::pair("run-timeout", spec.mutable_run_timeout()),
+                                    std::pair("queue-timeout", spec.mutable_queue_ttl())}) {
+    QB_ASSIGN_OR_RETURN(const absl::Duration limit, flags.GetDuration(name, absl::ZeroDuration()));
     field->set_seconds(absl::ToInt64Seconds(absl::Ceil(limit, absl::Seconds(1))));
   }
   if (!flags.Has("run-timeout")) {
@@ -182,8 +183,9 @@ absl::StatusOr<JobPlan> PlanJob(const ParsedFlags& flags, Session& session) {
   // A config file may ask for random data too: then the compiler judges.
   if (!flags.Has("calib-data-path") && !flags.Has("compile-config") &&
       !flags.GetSwitch("use-random-calib").value_or(false)) {
-    return UsageError("No calibration dataset is provided: name one with --calib-data-path, or try "
-                      "--use-random-calib");
+    return UsageError(
+        "No calibration dataset is provided: name one with --calib-data-path, or try "
+        "--use-random-calib");
   }
   QB_RETURN_IF_ERROR(AddSettings(flags, plan.spec));
   if (absl::Status status = AddFiles(flags, session, plan); !status.ok()) {

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+
 #include "client/cli/session.h"
 #include "client/cpp/manifest.h"
 #include "core/base/flags.h"

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+
 #include "client/cli/json_form.h"
 #include "client/cli/printable.h"
 

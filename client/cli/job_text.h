@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+
 #include "proto/qbc/v1/job.pb.h"
 
 namespace qb::client {
@@ -12,8 +13,8 @@ namespace qb::client {
 // One "key: value" line a field that is set.
 std::string JobBlock(const qbc::v1::Job& job);
 
-// A table with a header line: id, state, target, created, time, detail. `now` ends the time of those
-// that are under way.
+// A table with a header line: id, state, target, created, time, detail. `now` ends the time of
+// those that are under way.
 std::string JobTable(const std::vector<qbc::v1::Job>& jobs, absl::Time now);
 
 }  // namespace qb::client

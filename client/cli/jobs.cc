@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/job_text.h"
@@ -20,7 +21,8 @@ constexpr int kLargestPage = 500;
 
 constexpr auto kFlags = std::to_array<FlagDef>({
     {"state", 's', FlagKind::kRepeated, "STATE",
-     "Only jobs in this state: queued, running, retry_wait, cancelling, succeeded, failed, cancelled "
+     "Only jobs in this state: queued, running, retry_wait, cancelling, succeeded, failed, "
+     "cancelled "
      "or expired. May be repeated."},
     {"target-device", 't', FlagKind::kValue, "NAME", "Only jobs for this target."},
     {"limit", 'n', FlagKind::kValue, "N", "At most so many. Default: 50."},

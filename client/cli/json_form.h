@@ -10,7 +10,8 @@ namespace qb::client {
 // Fields that are not set are left out. "config" and "result" are embedded JSON, not strings.
 Json JobToJson(const qbc::v1::Job& job);
 
-// {"type":"event","job_id":..,"seq":..,"time":..,"attempt":..,"kind":"progress",...fields of the kind}
+// {"type":"event","job_id":..,"seq":..,"time":..,"attempt":..,"kind":"progress",...fields of the
+// kind}
 Json EventToJson(const qbc::v1::JobEvent& event, absl::string_view job_id);
 
 // "succeeded" for JOB_STATE_SUCCEEDED.

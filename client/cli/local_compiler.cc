@@ -4,6 +4,7 @@
 #include <array>
 
 #include "absl/strings/str_cat.h"
+
 #include "client/cli/exit_code.h"
 #include "core/base/status_macros.h"
 
@@ -20,8 +21,8 @@ absl::StatusOr<int> RunLocalCompiler(const std::string& word, const ParsedFlags&
                                      absl::Span<const FlagDef> defs, Session& session) {
   std::vector<std::string> arguments = {word};
   if (flags.positionals().size() > 1) {
-    return UsageError(absl::StrCat("one model at a time: '", flags.positionals()[1],
-                                   "' is one too many"));
+    return UsageError(
+        absl::StrCat("one model at a time: '", flags.positionals()[1], "' is one too many"));
   }
   if (!flags.positionals().empty()) {
     arguments.insert(arguments.end(), {"--model", flags.positionals().front()});

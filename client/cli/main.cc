@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+
 #include "client/cli/environment.h"
 #include "client/cli/interrupt_signals.h"
 #include "client/cli/run.h"

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+
 #include "client/cli/exit_code.h"
 #include "client/cli/json_form.h"
 #include "client/cli/printable.h"
@@ -24,9 +25,7 @@ std::string CountOf(const qbc::v1::JobProgress& progress) {
   return absl::StrCat(progress.done(), "/", progress.total(), " ", PrintableLine(progress.unit()));
 }
 
-int PercentOf(double fraction) {
-  return static_cast<int>(std::clamp(fraction, 0.0, 1.0) * 100.0);
-}
+int PercentOf(double fraction) { return static_cast<int>(std::clamp(fraction, 0.0, 1.0) * 100.0); }
 
 // The lasting line of an event, or "" when it has none.
 std::string LineOf(const qbc::v1::JobEvent& event) {
@@ -97,7 +96,8 @@ class PlainView final : public ProgressView {
     }
   }
   void OnDownload(int64_t done_bytes, int64_t total_bytes) override {
-    Heartbeat(absl::StrCat("download: ", FormatBytes(done_bytes), " of ", FormatBytes(total_bytes)));
+    Heartbeat(
+        absl::StrCat("download: ", FormatBytes(done_bytes), " of ", FormatBytes(total_bytes)));
   }
   void OnRetry(const absl::Status& why, absl::Duration delay) override {
     if (!std::exchange(lost_, true)) {
@@ -193,7 +193,8 @@ class BarView final : public ProgressView {
 
   void Put(std::string line) {
     // A cell a byte: what is not ASCII would make the cut below wrong.
-    std::replace_if(line.begin(), line.end(), [](char c) { return (c & 0x80) != 0; }, '?');
+    std::replace_if(
+        line.begin(), line.end(), [](char c) { return (c & 0x80) != 0; }, '?');
     line.resize(std::min(line.size(), static_cast<size_t>(columns_ - 1)));
     err_ << "\r" << line << "\x1b[K" << std::flush;
     drawn_ = true;

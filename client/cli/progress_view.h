@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+
 #include "client/cli/environment.h"
 #include "client/cpp/upload.h"
 #include "proto/qbc/v1/event.pb.h"

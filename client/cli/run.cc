@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/session.h"
@@ -70,12 +71,11 @@ int UnknownCommand(const std::string& word, const CliEnvironment& environment) {
     names.emplace_back(command.name);
   }
   const std::vector<std::string> similar = SimilarWords(word, names);
-  return FailUsage(environment,
-                   UsageError(absl::StrCat("unknown command '", word, "'; ",
-                                           similar.empty() ? "the commands are "
-                                                           : "did you mean ",
-                                           absl::StrJoin(similar.empty() ? names : similar, ", "),
-                                           similar.empty() ? "" : "?")));
+  return FailUsage(
+      environment,
+      UsageError(absl::StrCat(
+          "unknown command '", word, "'; ", similar.empty() ? "the commands are " : "did you mean ",
+          absl::StrJoin(similar.empty() ? names : similar, ", "), similar.empty() ? "" : "?")));
 }
 
 int RunCommand(const Command& command, absl::Span<const std::string> arguments,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+
 #include "client/cli/environment.h"
 
 namespace qb::client {

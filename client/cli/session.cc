@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+
 #include "client/cli/exit_code.h"
 #include "client/cli/json_form.h"
 #include "client/cli/printable.h"
@@ -22,7 +23,8 @@ constexpr auto kSharedFlags = std::to_array<FlagDef>({
     {"connect-timeout", 0, FlagKind::kValue, "TIME",
      "How long a server that cannot be reached is tried before giving up. Default: 10s."},
     {"json", 0, FlagKind::kSwitch, "",
-     "Answers as JSON, one object a line on standard output; a command that follows a job prints its "
+     "Answers as JSON, one object a line on standard output; a command that follows a job prints "
+     "its "
      "events too, the answer last."},
     {"progress", 0, FlagKind::kValue, "HOW",
      "auto (default: a bar on a terminal, else plain lines), plain, or none."},
@@ -81,13 +83,12 @@ void PrintError(const CliEnvironment& environment, absl::string_view code,
 absl::StatusOr<std::unique_ptr<Session>> Session::Create(const CliEnvironment& environment,
                                                          const ParsedFlags& flags) {
   const bool json = flags.Has("json");
-  QB_ASSIGN_OR_RETURN(const ViewKind kind,
-                      ChooseView(environment, flags.Get("progress"), json));
+  QB_ASSIGN_OR_RETURN(const ViewKind kind, ChooseView(environment, flags.Get("progress"), json));
   RetryPolicy retry = environment.retry;
   QB_ASSIGN_OR_RETURN(retry.budget, flags.GetDuration("connect-timeout", retry.budget));
   return std::unique_ptr<Session>(new Session(environment, json,
-                                              ServerAddress(environment, flags.Get("server")), retry,
-                                              CreateProgressView(kind, environment)));
+                                              ServerAddress(environment, flags.Get("server")),
+                                              retry, CreateProgressView(kind, environment)));
 }
 
 Session::Session(const CliEnvironment& environment, bool json, std::string address,

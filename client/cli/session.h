@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+
 #include "client/cli/environment.h"
 #include "client/cli/progress_view.h"
 #include "client/cpp/connection.h"

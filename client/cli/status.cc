@@ -1,6 +1,7 @@
 // qbc status: what the server is and can do.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/printable.h"
@@ -38,8 +39,8 @@ Json ToJson(const qbc::v1::GetCapabilitiesResponse& capabilities) {
 std::string ToText(const qbc::v1::GetCapabilitiesResponse& capabilities) {
   std::string text =
       absl::StrCat("server:  ", PrintableLine(capabilities.server_version()), ", API ",
-                   PrintableLine(capabilities.api_version()), "\n", "targets: ",
-                   PrintableLine(absl::StrJoin(capabilities.targets(), ", ")), "\n");
+                   PrintableLine(capabilities.api_version()), "\n",
+                   "targets: ", PrintableLine(absl::StrJoin(capabilities.targets(), ", ")), "\n");
   if (capabilities.workers().empty()) {
     absl::StrAppend(&text, "workers: none is connected; jobs wait\n");
   }

@@ -1,5 +1,6 @@
 // qbc submit: like compile, but does not wait.
 #include "absl/strings/str_cat.h"
+
 #include "client/cli/command.h"
 #include "client/cli/job_flags.h"
 #include "client/cli/json_form.h"

@@ -1,5 +1,6 @@
 // qbc version: of the client; the server's is in `qbc status`.
 #include "absl/strings/str_cat.h"
+
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
 

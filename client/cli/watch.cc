@@ -2,6 +2,7 @@
 #include <array>
 
 #include "absl/strings/str_cat.h"
+
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/follow.h"
@@ -42,7 +43,8 @@ const Command& WatchCommand() {
       .name = "watch",
       .usage = "watch JOB [--timeout TIME]",
       .summary = "Follow a job to its end; the exit code is the job's",
-      .help = R"(Shows what happened so far and then what happens, until the job has ended. Over a lost
+      .help =
+          R"(Shows what happened so far and then what happens, until the job has ended. Over a lost
 connection or a restart of the server it goes on where it was.
 
 Ctrl-C once leaves the job running; twice cancels it.

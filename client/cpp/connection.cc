@@ -25,8 +25,7 @@ absl::StatusOr<Response> Connection::Retry(
     Interruption* interruption,
     absl::FunctionRef<absl::StatusOr<Response>(const CallOptions&)> call) {
   Backoff backoff(options_.retry, interruption, options_.on_retry);
-  const CallOptions call_options = {.timeout = options_.call_timeout,
-                                    .interruption = interruption};
+  const CallOptions call_options = {.timeout = options_.call_timeout, .interruption = interruption};
   while (true) {
     absl::StatusOr<Response> response = call(call_options);
     if (response.ok()) {
@@ -41,22 +40,22 @@ absl::StatusOr<Response> Connection::Retry(
 absl::StatusOr<qbc::v1::SubmitJobResponse> Connection::SubmitJob(
     const qbc::v1::SubmitJobRequest& request) {
   QB_CHECK(!request.request_id().empty());
-  return Retry<qbc::v1::SubmitJobResponse>(
-      options_.interruption,
-      [&](const CallOptions& options) { return stub_->SubmitJob(request, options); });
+  return Retry<qbc::v1::SubmitJobResponse>(options_.interruption, [&](const CallOptions& options) {
+    return stub_->SubmitJob(request, options);
+  });
 }
 
 absl::StatusOr<qbc::v1::Job> Connection::GetJob(const qbc::v1::GetJobRequest& request) {
-  return Retry<qbc::v1::Job>(
-      options_.interruption,
-      [&](const CallOptions& options) { return stub_->GetJob(request, options); });
+  return Retry<qbc::v1::Job>(options_.interruption, [&](const CallOptions& options) {
+    return stub_->GetJob(request, options);
+  });
 }
 
 absl::StatusOr<qbc::v1::ListJobsResponse> Connection::ListJobs(
     const qbc::v1::ListJobsRequest& request) {
-  return Retry<qbc::v1::ListJobsResponse>(
-      options_.interruption,
-      [&](const CallOptions& options) { return stub_->ListJobs(request, options); });
+  return Retry<qbc::v1::ListJobsResponse>(options_.interruption, [&](const CallOptions& options) {
+    return stub_->ListJobs(request, options);
+  });
 }
 
 absl::StatusOr<qbc::v1::FindMissingBlobsResponse> Connection::FindMissingBlobs(
@@ -68,9 +67,9 @@ absl::StatusOr<qbc::v1::FindMissingBlobsResponse> Connection::FindMissingBlobs(
 
 absl::StatusOr<qbc::v1::QueryWriteResponse> Connection::QueryWrite(
     const qbc::v1::QueryWriteRequest& request) {
-  return Retry<qbc::v1::QueryWriteResponse>(
-      options_.interruption,
-      [&](const CallOptions& options) { return stub_->QueryWrite(request, options); });
+  return Retry<qbc::v1::QueryWriteResponse>(options_.interruption, [&](const CallOptions& options) {
+    return stub_->QueryWrite(request, options);
+  });
 }
 
 absl::StatusOr<qbc::v1::GetCapabilitiesResponse> Connection::GetCapabilities() {
@@ -80,9 +79,8 @@ absl::StatusOr<qbc::v1::GetCapabilitiesResponse> Connection::GetCapabilities() {
 }
 
 absl::StatusOr<qbc::v1::Job> Connection::CancelJob(const qbc::v1::CancelJobRequest& request) {
-  return Retry<qbc::v1::Job>(nullptr, [&](const CallOptions& options) {
-    return stub_->CancelJob(request, options);
-  });
+  return Retry<qbc::v1::Job>(
+      nullptr, [&](const CallOptions& options) { return stub_->CancelJob(request, options); });
 }
 
 }  // namespace qb::client

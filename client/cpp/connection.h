@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+
 #include "client/cpp/interruption.h"
 #include "client/cpp/retry.h"
 #include "client/cpp/stub.h"
@@ -23,8 +24,8 @@ struct ConnectionOptions {
   RetryListener on_retry;
 };
 
-// Every call here is idempotent (SubmitJob through its request_id, which must be set), so it is tried
-// again on Unavailable and Aborted. Thread-safe. Streams are resumed by those who read them
+// Every call here is idempotent (SubmitJob through its request_id, which must be set), so it is
+// tried again on Unavailable and Aborted. Thread-safe. Streams are resumed by those who read them
 // (watch_job, transfer): they use stub() and NewBackoff().
 class Connection {
  public:
@@ -35,8 +36,7 @@ class Connection {
   absl::StatusOr<qbc::v1::ListJobsResponse> ListJobs(const qbc::v1::ListJobsRequest& request);
   absl::StatusOr<qbc::v1::FindMissingBlobsResponse> FindMissingBlobs(
       const qbc::v1::FindMissingBlobsRequest& request);
-  absl::StatusOr<qbc::v1::QueryWriteResponse> QueryWrite(
-      const qbc::v1::QueryWriteRequest& request);
+  absl::StatusOr<qbc::v1::QueryWriteResponse> QueryWrite(const qbc::v1::QueryWriteRequest& request);
   absl::StatusOr<qbc::v1::GetCapabilitiesResponse> GetCapabilities();
   // Not ended by the interruption: it is what an interruption may lead to.
   absl::StatusOr<qbc::v1::Job> CancelJob(const qbc::v1::CancelJobRequest& request);

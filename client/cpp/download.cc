@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/atomic_file.h"
 #include "core/base/digest.h"
 #include "core/base/status_macros.h"

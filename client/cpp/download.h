@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+
 #include "client/cpp/connection.h"
 #include "proto/qbc/v1/job.pb.h"
 
@@ -19,8 +20,8 @@ using DownloadListener = std::function<void(int64_t done_bytes, int64_t total_by
 // against size and SHA-256, then renamed. The artifact's name plays no part: a server cannot choose
 // where the client writes. A stream that breaks off goes on where it stopped.
 //
-// Errors: those of the server; DataLoss when the bytes are not those that the digest names; Internal
-// when the file cannot be written. `path` is untouched after an error.
+// Errors: those of the server; DataLoss when the bytes are not those that the digest names;
+// Internal when the file cannot be written. `path` is untouched after an error.
 absl::Status DownloadArtifact(Connection& connection, const qbc::v1::Artifact& artifact,
                               const std::string& path, const DownloadListener& listener);
 

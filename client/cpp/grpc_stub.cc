@@ -11,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+
 #include "core/base/status_macros.h"
 #include "proto/qbc/v1/blob_service.grpc.pb.h"
 #include "proto/qbc/v1/job_service.grpc.pb.h"
@@ -37,8 +38,8 @@ absl::StatusOr<Response> ToStatusOr(const grpc::Status& status, Response respons
 }
 
 // How long a call waits for a connection before it fails as UNAVAILABLE. Waiting matters: a
-// synchronous channel makes progress only while somebody waits on it, so calls that fail at once while
-// the server restarts would leave the new connection to a poller that wakes every 5 s.
+// synchronous channel makes progress only while somebody waits on it, so calls that fail at once
+// while the server restarts would leave the new connection to a poller that wakes every 5 s.
 constexpr std::chrono::seconds kConnectWait(1);
 
 // A context with the options applied, on a channel that is connected if it can be; interruption
@@ -224,13 +225,14 @@ absl::StatusOr<std::string> ParseServerAddress(absl::string_view address) {
     return std::string(address);
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("server address '", address, "': accepted are unix:/path/to/socket, "
+      absl::StrCat("server address '", address,
+                   "': accepted are unix:/path/to/socket, "
                    "/path/to/socket and host:port, e.g. 127.0.0.1:7410"));
 }
 
 absl::StatusOr<std::unique_ptr<Stub>> CreateGrpcStub(absl::string_view address) {
-  // gRPC ends itself when its last object goes, and then waits up to 10 s for a poller. One reference
-  // that is never given back leaves that to the end of the process.
+  // gRPC ends itself when its last object goes, and then waits up to 10 s for a poller. One
+  // reference that is never given back leaves that to the end of the process.
   static const bool initialized = [] {
     grpc_init();
     return true;

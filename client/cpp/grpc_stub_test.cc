@@ -1,6 +1,7 @@
 #include "client/cpp/grpc_stub.h"
 
 #include "absl/time/clock.h"
+
 #include "core/base/testing/status_matchers.h"
 #include "core/base/testing/temp_dir.h"
 #include "proto/qbc/v1/job_service.pb.h"
@@ -20,8 +21,8 @@ TEST(ParseServerAddress, AcceptsSocketsAndHostsWithPort) {
 }
 
 TEST(ParseServerAddress, RefusesTheRest) {
-  for (const char* address : {"", "host", "host:", ":1", "host:0", "host:70000", "host:x", "unix:",
-                              "http://host:1/x"}) {
+  for (const char* address :
+       {"", "host", "host:", ":1", "host:0", "host:70000", "host:x", "unix:", "http://host:1/x"}) {
     EXPECT_THAT(ParseServerAddress(address),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("accepted are")))
         << address;

@@ -18,9 +18,8 @@ int Interruption::count() const {
 }
 
 bool Interruption::WaitForCount(int wanted, absl::Duration duration) const {
-  const auto reached = [this, wanted]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return count_ >= wanted;
-  };
+  const auto reached = [this, wanted]()
+                           ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return count_ >= wanted; };
   absl::MutexLock lock(&mutex_);
   return mutex_.AwaitWithTimeout(absl::Condition(&reached), duration);
 }

@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+
 #include "client/cpp/onnx_side_files.h"
 #include "core/base/atomic_file.h"
 #include "core/base/file_map.h"
@@ -48,8 +49,8 @@ std::string RelativeBeneath(const std::string& folder, const std::string& inner)
     return "";
   }
   const std::string relative = full.lexically_relative(base).generic_string();
-  const bool beneath =
-      !relative.empty() && relative != "." && relative != ".." && !absl::StartsWith(relative, "../");
+  const bool beneath = !relative.empty() && relative != "." && relative != ".." &&
+                       !absl::StartsWith(relative, "../");
   return beneath ? relative : "";
 }
 
@@ -102,8 +103,8 @@ absl::StatusOr<std::string> AddListed(const std::string& named, Listing& listing
   return inside;
 }
 
-// Replaces every string of the listing by the path in the manifest: elements of the array, and values
-// of objects ({input name: path}), nested as deep as the parser allows.
+// Replaces every string of the listing by the path in the manifest: elements of the array, and
+// values of objects ({input name: path}), nested as deep as the parser allows.
 absl::StatusOr<Json> RewriteJson(const Json& value, Listing& listing) {
   if (value.is_string()) {
     QB_ASSIGN_OR_RETURN(const std::string path, AddListed(value.as_string(), listing));
@@ -125,8 +126,9 @@ absl::StatusOr<Json> RewriteJson(const Json& value, Listing& listing) {
     }
     return result;
   }
-  return absl::InvalidArgumentError("the listing may hold only paths: strings, arrays of them and "
-                                    "objects {input name: path}");
+  return absl::InvalidArgumentError(
+      "the listing may hold only paths: strings, arrays of them and "
+      "objects {input name: path}");
 }
 
 absl::StatusOr<std::string> RewriteJsonListing(const std::string& text, Listing& listing) {
@@ -204,7 +206,8 @@ absl::StatusOr<LocalManifest> CollectLabelledFolder(const std::string& path,
   std::string listing;
   for (const std::string& name : samples) {
     if (name.find_first_of("\r\n") != std::string::npos) {
-      return absl::InvalidArgumentError("a sample's name has a line break, which no listing can hold");
+      return absl::InvalidArgumentError(
+          "a sample's name has a line break, which no listing can hold");
     }
     const std::string inside = absl::StrCat("samples/", name);
     const std::string file = absl::StrCat(path, "/", name);
@@ -255,8 +258,9 @@ absl::StatusOr<LocalManifest> CollectModel(const std::string& path,
       std::error_code error;
       if (!CheckManifestPath(location).ok() || RelativeBeneath(FolderOf(path), file).empty() ||
           !fs::is_regular_file(file, error)) {
-        warnings->push_back(absl::StrCat("the model names external data '", location,
-                                         "', which is no regular file beneath its folder: not sent"));
+        warnings->push_back(
+            absl::StrCat("the model names external data '", location,
+                         "', which is no regular file beneath its folder: not sent"));
       } else {
         QB_RETURN_IF_ERROR(builder.AddFile(location, file));
       }

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+
 #include "client/cpp/testing/wire_bytes.h"
 #include "core/base/atomic_file.h"
 #include "core/base/testing/status_matchers.h"
@@ -98,8 +99,8 @@ TEST(CollectDataset, RewritesPathsThatLeadOutOfTheListingsFolder) {
   std::string labels_path;
   QB_ASSERT_OK_AND_ASSIGN(const LocalManifest set,
                           CollectDataset(dir.File("list/calib.json"), "", &labels_path));
-  EXPECT_THAT(PathsOf(set), ElementsAre("calib.json", "listed/000000/a.npy",
-                                        "listed/000001/pair/x.npy"));
+  EXPECT_THAT(PathsOf(set),
+              ElementsAre("calib.json", "listed/000000/a.npy", "listed/000001/pair/x.npy"));
   EXPECT_EQ(ContentOf(set, "calib.json"),
             R"([{"image":"listed/000000/a.npy"},"listed/000001/pair"])");
 }
@@ -130,8 +131,8 @@ TEST(CollectDataset, KeepsLabelsApartFromTheSamples) {
       const LocalManifest set,
       CollectDataset(dir.File("eval"), dir.File("eval/labels.csv"), &labels_path));
   EXPECT_EQ(labels_path, "labels.csv");
-  EXPECT_THAT(PathsOf(set), ElementsAre("labels.csv", "samples.txt", "samples/000.npy",
-                                        "samples/001.npy"));
+  EXPECT_THAT(PathsOf(set),
+              ElementsAre("labels.csv", "samples.txt", "samples/000.npy", "samples/001.npy"));
   EXPECT_EQ(set.manifest.main(), "samples.txt");
   EXPECT_EQ(ContentOf(set, "samples.txt"), "samples/000.npy\nsamples/001.npy\n");
 }

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+
 #include "core/base/check.h"
 #include "core/base/digest.h"
 #include "core/base/status_macros.h"

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+
 #include "proto/qbc/v1/blob.pb.h"
 
 namespace qb::client {
@@ -16,7 +17,7 @@ namespace qb::client {
 struct LocalBlob {
   std::string sha256;
   int64_t size_bytes = 0;
-  std::string file;     // empty: the bytes are `content`
+  std::string file;  // empty: the bytes are `content`
   std::string content;
 };
 
@@ -33,13 +34,14 @@ absl::Status CheckManifestPath(absl::string_view path);
 class ManifestBuilder {
  public:
   // Errors: InvalidArgument when the path may not stand in a manifest or is there already with
-  // another file, NotFound when there is no such file, FailedPrecondition when it is not a regular one.
+  // another file, NotFound when there is no such file, FailedPrecondition when it is not a regular
+  // one.
   absl::Status AddFile(const std::string& path, const std::string& file);
   absl::Status AddContent(const std::string& path, std::string content);
 
-  // All regular files under `folder`, in the order of their paths, as `<prefix>/<relative path>` (an
-  // empty prefix adds nothing). Files and folders whose name begins with a dot are left out; links to
-  // folders are not followed.
+  // All regular files under `folder`, in the order of their paths, as `<prefix>/<relative path>`
+  // (an empty prefix adds nothing). Files and folders whose name begins with a dot are left out;
+  // links to folders are not followed.
   absl::Status AddFolder(const std::string& prefix, const std::string& folder);
 
   bool Contains(absl::string_view path) const;

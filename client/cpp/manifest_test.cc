@@ -41,8 +41,9 @@ TEST(ManifestBuilder, ListsFoldersInTheOrderOfPathsWithDigestAndSize) {
 
 TEST(ManifestBuilder, RefusesPathsThatTheServerWouldRefuse) {
   ManifestBuilder builder;
-  for (const std::string& path : std::vector<std::string>{"", "/abs", "a//b", "../x", "a/./b", "a\\b",
-                                 std::string("nul\0x", 5), std::string(256, 'n')}) {
+  for (const std::string& path :
+       std::vector<std::string>{"", "/abs", "a//b", "../x", "a/./b", "a\\b",
+                                std::string("nul\0x", 5), std::string(256, 'n')}) {
     EXPECT_THAT(builder.AddContent(path, "x"),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("cannot be sent")))
         << path;

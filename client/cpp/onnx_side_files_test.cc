@@ -22,7 +22,8 @@ TEST(ExternalDataLocations, FindsInitializersOnceInOrder) {
 
 TEST(ExternalDataLocations, FindsTensorsOfAttributesAndSubgraphs) {
   const std::string constant = Delimited(1, Delimited(5, Delimited(5, TensorAt("value.bin"))));
-  const std::string branch = Delimited(1, Delimited(5, Delimited(6, Delimited(5, TensorAt("then.bin")))));
+  const std::string branch =
+      Delimited(1, Delimited(5, Delimited(6, Delimited(5, TensorAt("then.bin")))));
   const std::string sparse = Delimited(15, Delimited(1, TensorAt("sparse.bin")));
   EXPECT_THAT(ExternalDataLocations(Delimited(7, constant + branch + sparse)),
               ElementsAre("value.bin", "then.bin", "sparse.bin"));

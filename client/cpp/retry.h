@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+
 #include "client/cpp/interruption.h"
 
 namespace qb::client {
@@ -29,8 +30,8 @@ class Backoff {
   // `interruption` may be null.
   Backoff(const RetryPolicy& policy, Interruption* interruption, RetryListener listener = {});
 
-  // Waits. OK: try again. Otherwise `why` itself (not transient, or the budget is spent), or Cancelled
-  // when the user interrupts.
+  // Waits. OK: try again. Otherwise `why` itself (not transient, or the budget is spent), or
+  // Cancelled when the user interrupts.
   absl::Status WaitAfter(const absl::Status& why);
 
   // Something succeeded: the next failure starts a new budget.
@@ -45,8 +46,8 @@ class Backoff {
   uint64_t jitter_state_;
 };
 
-// Sleeps `duration`; Cancelled when the user interrupts (before or meanwhile). `interruption` may be
-// null.
+// Sleeps `duration`; Cancelled when the user interrupts (before or meanwhile). `interruption` may
+// be null.
 absl::Status InterruptibleSleep(absl::Duration duration, Interruption* interruption);
 
 }  // namespace qb::client

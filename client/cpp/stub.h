@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+
 #include "client/cpp/interruption.h"
 
 namespace qbc::v1 {
@@ -41,8 +42,8 @@ struct CallOptions {
   Interruption* interruption = nullptr;
 };
 
-// One try of each call, no retries. Thread-safe. Errors are those of the server, and Unavailable when
-// it cannot be reached. A stream's callback that returns an error (or false) ends the call.
+// One try of each call, no retries. Thread-safe. Errors are those of the server, and Unavailable
+// when it cannot be reached. A stream's callback that returns an error (or false) ends the call.
 class Stub {
  public:
   virtual ~Stub() = default;

@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "absl/time/clock.h"
+
 #include "client/cpp/connection.h"
 #include "client/cpp/download.h"
 #include "client/cpp/testing/fake_stub.h"
@@ -174,8 +175,7 @@ class WatchTest : public TransferTest {
   }
   absl::Status Watch(absl::Time deadline = absl::InfiniteFuture(), int64_t after_seq = 0) {
     return WatchToEnd(
-        connection_,
-        {.job_id = "j", .after_seq = after_seq, .deadline = deadline, .retry = kQuick},
+        connection_, {.job_id = "j", .after_seq = after_seq, .deadline = deadline, .retry = kQuick},
         [this](const qbc::v1::JobEvent& event) { seen_.push_back(event.seq()); });
   }
   std::vector<int64_t> seen_;

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+
 #include "client/cpp/random_id.h"
 #include "core/base/status_macros.h"
 #include "core/base/thread_pool.h"
@@ -96,7 +97,9 @@ class BlobUpload {
  public:
   BlobUpload(Connection& connection, const LocalBlob& blob, Meter& meter)
       // A name that a later process finds again: that is how it resumes after a crash of this one.
-      : connection_(connection), blob_(blob), meter_(meter),
+      : connection_(connection),
+        blob_(blob),
+        meter_(meter),
         upload_id_(absl::StrCat("c-", blob.sha256.substr(0, 40))) {}
 
   absl::Status Run() {
@@ -202,8 +205,7 @@ absl::StatusOr<std::vector<const LocalBlob*>> FindMissing(
 
 absl::Status UploadMissing(Connection& connection, absl::Span<const LocalBlob* const> blobs,
                            const UploadListener& listener) {
-  QB_ASSIGN_OR_RETURN(const std::vector<const LocalBlob*> missing,
-                      FindMissing(connection, blobs));
+  QB_ASSIGN_OR_RETURN(const std::vector<const LocalBlob*> missing, FindMissing(connection, blobs));
   int64_t total_bytes = 0;
   for (const LocalBlob* blob : missing) {
     total_bytes += blob->size_bytes;

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+
 #include "client/cpp/connection.h"
 #include "client/cpp/manifest.h"
 
@@ -22,11 +23,11 @@ struct UploadProgress {
 // Called from several threads, one call at a time.
 using UploadListener = std::function<void(const UploadProgress&)>;
 
-// Stores every blob that the server misses; equal blobs once. An upload that breaks off goes on where
-// the server says it stopped, also one of an earlier process.
+// Stores every blob that the server misses; equal blobs once. An upload that breaks off goes on
+// where the server says it stopped, also one of an earlier process.
 //
-// Errors: those of the server; FailedPrecondition when a file changed after it was hashed; Cancelled on
-// interruption.
+// Errors: those of the server; FailedPrecondition when a file changed after it was hashed;
+// Cancelled on interruption.
 absl::Status UploadMissing(Connection& connection, absl::Span<const LocalBlob* const> blobs,
                            const UploadListener& listener);
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+
 #include "core/base/status_macros.h"
 #include "proto/qbc/v1/job_service.pb.h"
 
@@ -26,19 +27,18 @@ absl::Status FollowOnce(Connection& connection, const WatchOptions& options, Pos
   request.set_after_seq(position.seq);
   CallOptions call = connection.StreamOptions();
   call.timeout = options.deadline - absl::Now();
-  return connection.stub().WatchJob(
-      request, call, [&](const qbc::v1::WatchJobResponse& response) {
-        position.heard = true;
-        for (const qbc::v1::JobEvent& event : response.events()) {
-          if (event.seq() <= position.seq || position.ended) {
-            continue;  // seen before the connection was lost
-          }
-          position.seq = event.seq();
-          position.ended = IsTerminal(event);
-          on_event(event);
-        }
-        return !position.ended;
-      });
+  return connection.stub().WatchJob(request, call, [&](const qbc::v1::WatchJobResponse& response) {
+    position.heard = true;
+    for (const qbc::v1::JobEvent& event : response.events()) {
+      if (event.seq() <= position.seq || position.ended) {
+        continue;  // seen before the connection was lost
+      }
+      position.seq = event.seq();
+      position.ended = IsTerminal(event);
+      on_event(event);
+    }
+    return !position.ended;
+  });
 }
 
 }  // namespace

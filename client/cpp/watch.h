@@ -7,6 +7,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+
 #include "client/cpp/connection.h"
 #include "proto/qbc/v1/event.pb.h"
 
@@ -24,9 +25,9 @@ struct WatchOptions {
   RetryListener on_lost;
 };
 
-// Calls `on_event` for every event once, in order, and returns OK after the terminal one (at once when
-// `after_seq` is that one already). A lost connection is taken up again after the last event that was
-// seen, as often as needed.
+// Calls `on_event` for every event once, in order, and returns OK after the terminal one (at once
+// when `after_seq` is that one already). A lost connection is taken up again after the last event
+// that was seen, as often as needed.
 //
 // Errors: DeadlineExceeded when the deadline passes first (the job goes on), Cancelled on
 // interruption, NotFound and whatever else the server refuses with.

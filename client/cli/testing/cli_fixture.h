@@ -64,10 +64,9 @@ class CliFixture : public ::testing::Test {
 
   // `qbc compile` of the fixture's model, with further arguments.
   RunResult Compile(const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments = {"compile",           dir_.File("net.onnx"),
-                                          "--target-device",   "aries-rb",
-                                          "--calib-data-path", dir_.File("calib"),
-                                          "-o",                dir_.File("out.mxq")};
+    std::vector<std::string> arguments = {"compile",  dir_.File("net.onnx"), "--target-device",
+                                          "aries-rb", "--calib-data-path",   dir_.File("calib"),
+                                          "-o",       dir_.File("out.mxq")};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return Run(arguments);
   }

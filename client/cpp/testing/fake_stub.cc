@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+
 #include "client/cpp/watch.h"
 #include "core/base/digest.h"
 #include "core/base/status_macros.h"
@@ -227,8 +228,7 @@ absl::StatusOr<qbc::v1::QueryWriteResponse> FakeStub::QueryWrite(
   absl::MutexLock lock(&server_->mutex);
   qbc::v1::QueryWriteResponse response;
   response.set_complete(server_->blobs.contains(request.sha256()));
-  response.set_committed_bytes(
-      static_cast<int64_t>(server_->partial[request.upload_id()].size()));
+  response.set_committed_bytes(static_cast<int64_t>(server_->partial[request.upload_id()].size()));
   return response;
 }
 

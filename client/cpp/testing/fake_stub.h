@@ -11,6 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+
 #include "client/cpp/stub.h"
 #include "proto/qbc/v1/blob_service.pb.h"
 #include "proto/qbc/v1/job_service.pb.h"
@@ -21,9 +22,9 @@ namespace qb::client {
 // What the server knows. Tests fill it and look at it; share it between stubs to model a restart.
 struct FakeServer {
   absl::Mutex mutex;
-  std::map<std::string, std::string> blobs ABSL_GUARDED_BY(mutex);        // by SHA-256
-  std::map<std::string, std::string> partial ABSL_GUARDED_BY(mutex);      // by upload_id
-  std::vector<qbc::v1::Job> jobs ABSL_GUARDED_BY(mutex);                  // oldest first
+  std::map<std::string, std::string> blobs ABSL_GUARDED_BY(mutex);    // by SHA-256
+  std::map<std::string, std::string> partial ABSL_GUARDED_BY(mutex);  // by upload_id
+  std::vector<qbc::v1::Job> jobs ABSL_GUARDED_BY(mutex);              // oldest first
   std::map<std::string, std::string> job_of_request ABSL_GUARDED_BY(mutex);
   std::map<std::string, std::vector<qbc::v1::JobEvent>> events ABSL_GUARDED_BY(mutex);
   // Statuses with which the next calls of a method fail, e.g. calls["SubmitJob"].
@@ -34,8 +35,8 @@ struct FakeServer {
   std::deque<int> break_reads_after ABSL_GUARDED_BY(mutex);
   std::deque<int> break_watches_after ABSL_GUARDED_BY(mutex);
   int64_t received_bytes ABSL_GUARDED_BY(mutex) = 0;
-  // Runs when a watch has delivered all events and the job has not ended; it may append some. When it
-  // appends none, the stream breaks off.
+  // Runs when a watch has delivered all events and the job has not ended; it may append some. When
+  // it appends none, the stream breaks off.
   std::function<void(const std::string& job_id)> on_watch_idle;
   // Runs after a job was accepted, without the lock: gives it its events.
   std::function<void(const qbc::v1::Job& job)> on_submit;

@@ -30,7 +30,8 @@ inline std::string Number(uint64_t field, uint64_t value) {
 // A ModelProto with one initializer whose data is at `location`.
 inline std::string ModelWithExternalData(absl::string_view location) {
   const std::string entry = Delimited(1, "location") + Delimited(2, location);
-  const std::string tensor = Number(1, 4) + Delimited(8, "w") + Delimited(13, entry) + Number(14, 1);
+  const std::string tensor =
+      Number(1, 4) + Delimited(8, "w") + Delimited(13, entry) + Number(14, 1);
   return Number(1, 8) + Delimited(7, Delimited(5, tensor));
 }
 
