@@ -28,7 +28,8 @@ absl::Status GraphBuilder::CheckBudget(int64_t result_bytes, int64_t operand_byt
 }
 
 Node* GraphBuilder::AddInitializer(absl::string_view name, Tensor value) {
-  weight_bytes_ += value.size_bytes();
+  // Bounded, because many weights can lie on the same bytes of one external file.
+  weight_bytes_ = std::min(weight_bytes_ + value.size_bytes(), int64_t{1} << 50);
   return graph_.AddConstant(name, std::move(value));
 }
 

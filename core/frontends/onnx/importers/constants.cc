@@ -65,7 +65,7 @@ absl::StatusOr<int64_t> RangeCount(double start, double limit, double delta) {
     return absl::InvalidArgumentError(
         absl::StrCat("a range from ", start, " to ", limit, " by ", delta, " is not possible"));
   }
-  return std::max<int64_t>(static_cast<int64_t>(count), 0);
+  return static_cast<int64_t>(std::max(count, 0.0));
 }
 
 absl::StatusOr<Tensor> ScalarInput(NodeImporter& node, int64_t index, absl::string_view what) {

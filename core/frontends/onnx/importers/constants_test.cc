@@ -111,6 +111,7 @@ TEST(ImportRange, CountsAndTypes) {
   EXPECT_THAT(text({3, 1, 1}), HasSubstr("int64[0]"));
   EXPECT_THAT(text({0, 1, 0}), HasSubstr("is not possible"));
   EXPECT_THAT(text({0, int64_t{1} << 60, 1}), HasSubstr("is not possible"));
+  EXPECT_THAT(text({0, -(int64_t{1} << 62), 1}), HasSubstr("int64[0]"));
 }
 
 TEST(ImportConstantOfShape, HugeResultsAreRefused) {

@@ -16,6 +16,10 @@
 namespace qb::onnx_import {
 namespace {
 
+// Elements of one axis; products of it and float arithmetic stay exact enough and far from
+// overflow.
+constexpr double kLargestSize = 1e9;
+
 absl::Status NotSupported(absl::string_view name, absl::string_view value) {
   return absl::UnimplementedError(
       absl::StrCat(name, " '", value.substr(0, 64), "' is not supported"));
@@ -46,7 +50,7 @@ absl::Status SetScales(const Shape& input, const std::vector<float>& scales, Res
   for (int64_t axis = 0; axis < input.rank(); ++axis) {
     const float scale = scales[static_cast<size_t>(axis)];
     const float size = std::floor(static_cast<float>(input[axis]) * scale);
-    if (!(scale > 0.0f) || !(size < 1e9f)) {
+    if (!(scale > 0.0f) || !(size < kLargestSize)) {
       return absl::InvalidArgumentError(absl::StrCat("scales is [", absl::StrJoin(scales, ", "),
                                                      "] for an input of ", input.ToString()));
     }
@@ -77,7 +81,12 @@ absl::StatusOr<std::vector<int64_t>> FitSizes(NodeImporter& node, const Shape& i
     scale = i == 0 || better ? ratio : scale;
   }
   for (size_t i = 0; i < axes.size(); ++i) {
-    sizes[i] = static_cast<int64_t>(std::floor(scale * static_cast<double>(input[axes[i]]) + 0.5));
+    const double size = std::floor(scale * static_cast<double>(input[axes[i]]) + 0.5);
+    if (!(size < kLargestSize)) {
+      return absl::InvalidArgumentError(absl::StrCat("sizes with keep_aspect_ratio_policy '",
+                                                     policy, "' give an axis of ", size));
+    }
+    sizes[i] = static_cast<int64_t>(size);
   }
   return sizes;
 }

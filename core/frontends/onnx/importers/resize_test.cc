@@ -70,6 +70,15 @@ TEST(ImportResize, AxesAndAspectRatioOfOpset18) {
       HasSubstr("sizes=[1, 1, 8, 8]"));
 }
 
+TEST(ImportResize, AspectRatioCannotGiveHugeSizes) {
+  ModelBuilder model(18);
+  model.Input("x", {1, int64_t{1} << 38}).Output("y");
+  model.Ints("sizes", {int64_t{1} << 39, 1});
+  model.Node("Resize", {"x", "", "", "sizes"}, {"y"})
+      .String("keep_aspect_ratio_policy", "not_smaller");
+  EXPECT_THAT(model.Text(), HasSubstr("give an axis of"));
+}
+
 TEST(ImportResize, WhatIsMissingIsRefusedByName) {
   const auto transform = [](const std::string& mode, const std::string& nearest) {
     return ResizeText(13, {1, 1, 2, 2}, {}, [&](NodeBuilder& node) {
