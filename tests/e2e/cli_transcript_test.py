@@ -205,8 +205,11 @@ class Transcripts(unittest.TestCase):
         self.assertIn('"seq":1,', watch.stdout.readline())
         self.stack.kill_server()
         self.stack.start_server()
-        out, err = watch.communicate(timeout=stack.DEADLINE_S)
-        self.assertEqual(watch.returncode, 0, err)
+        # Not communicate(): it would pass over what readline() has already buffered.
+        out = watch.stdout.read()
+        self.assertEqual(watch.wait(timeout=stack.DEADLINE_S), 0, watch.stderr.read())
+        watch.stdout.close()
+        watch.stderr.close()
         lines = [json.loads(line) for line in out.splitlines()]
         self.assertEqual([line["seq"] for line in lines[:-1]], list(range(2, len(lines) + 1)))
         self.assertEqual(lines[-1]["job"]["state"], "succeeded")
