@@ -1,6 +1,7 @@
 // Operators that move codes.
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,18 @@ absl::Status AddMove(Lowering& lowering, const Node* node, integer::LayerParams 
   lowering.AddLayer(node->name(), {lowering.tensor(node->operand(0))}, lowering.AddValue(node),
                     std::move(params));
   return absl::OkStatus();
+}
+
+// Counted from the front.
+std::vector<int64_t> IndicesOf(const Tensor& indices, int64_t extent) {
+  std::vector<int64_t> result;
+  for (int64_t i = 0; i < indices.elements(); ++i) {
+    const int64_t index = indices.dtype() == DType::kInt64
+                              ? indices.data<int64_t>()[i]
+                              : static_cast<int64_t>(indices.data<int32_t>()[i]);
+    result.push_back(index < 0 ? index + extent : index);
+  }
+  return result;
 }
 
 }  // namespace
@@ -58,6 +71,39 @@ absl::Status LowerSlice(Lowering& lowering, const Node* node) {
     params.step[static_cast<size_t>(attrs.axis[i])] = attrs.step[i];
   }
   return AddMove(lowering, node, std::move(params));
+}
+
+absl::Status LowerGather(Lowering& lowering, const Node* node) {
+  const Node* data = node->operand(0);
+  const Node* indices = node->operand(1);
+  const int64_t axis = node->attrs<GatherAttrs>().axis;
+  if (data->is_constant() || !indices->is_constant() || indices->shape().elements() == 0) {
+    return UnsupportedLayer(*node, "constant data or varying indices; the reverse is accepted");
+  }
+  const std::vector<int64_t> picked = IndicesOf(indices->constant(), data->shape()[axis]);
+  const int64_t step = picked.size() > 1 ? picked[1] - picked[0] : 1;
+  for (size_t i = 0; i < picked.size(); ++i) {
+    if (picked[i] < 0 || picked[i] >= data->shape()[axis] ||
+        picked[i] != picked[0] + static_cast<int64_t>(i) * step || step == 0) {
+      return UnsupportedLayer(*node, "indices that are not evenly spaced within the axis");
+    }
+  }
+  integer::SliceParams slice;
+  slice.start.assign(static_cast<size_t>(data->shape().rank()), 0);
+  slice.step.assign(slice.start.size(), 1);
+  slice.start[static_cast<size_t>(axis)] = picked[0];
+  slice.step[static_cast<size_t>(axis)] = step;
+  Shape sliced = data->shape();
+  sliced[axis] = static_cast<int64_t>(picked.size());
+  if (sliced == node->shape()) {
+    return AddMove(lowering, node, std::move(slice));
+  }
+  // The indices' rank is not 1: their shape replaces the axis.
+  const std::string name = absl::StrCat(node->name(), "/slice");
+  const int part = lowering.AddTensor(name, DType::kInt8, sliced, lowering.scale(node));
+  lowering.AddLayer(name, {lowering.tensor(data)}, part, std::move(slice));
+  lowering.AddLayer(node->name(), {part}, lowering.AddValue(node), integer::ReshapeParams{});
+  return absl::OkStatus();
 }
 
 absl::Status LowerPad(Lowering& lowering, const Node* node) {

@@ -38,6 +38,7 @@ constexpr auto kRows = std::to_array<LoweringRow>({
     {OpKind::kTranspose, LowerTranspose},
     {OpKind::kConcatenate, LowerConcatenate},
     {OpKind::kSlice, LowerSlice},
+    {OpKind::kGather, LowerGather},
     {OpKind::kPad, LowerPad},
     {OpKind::kResize, LowerResize},
     {OpKind::kDepthToSpace, LowerDepthToSpace},

@@ -84,6 +84,7 @@ absl::Status LowerReshape(Lowering& lowering, const Node* node);        // lower
 absl::Status LowerTranspose(Lowering& lowering, const Node* node);
 absl::Status LowerConcatenate(Lowering& lowering, const Node* node);
 absl::Status LowerSlice(Lowering& lowering, const Node* node);
+absl::Status LowerGather(Lowering& lowering, const Node* node);
 absl::Status LowerPad(Lowering& lowering, const Node* node);
 absl::Status LowerResize(Lowering& lowering, const Node* node);
 absl::Status LowerDepthToSpace(Lowering& lowering, const Node* node);

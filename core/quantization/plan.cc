@@ -17,6 +17,8 @@
 namespace qb {
 namespace {
 
+constexpr double kLargestFill = 1e30;
+
 // The operand whose elements the result's elements are copies of, so that codes can be copied; null
 // when there is none.
 const Node* CopiedOperand(const Node& node) {
@@ -29,6 +31,7 @@ const Node* CopiedOperand(const Node& node) {
     case OpKind::kDepthToSpace:
     case OpKind::kSpaceToDepth:
     case OpKind::kReduceMax:
+    case OpKind::kGather:
       return node.operand(0);
     case OpKind::kPooling:
       return node.attrs<PoolingAttrs>().pool_type == PoolType::kMax ? node.operand(0) : nullptr;
@@ -117,7 +120,9 @@ absl::flat_hash_map<const Node*, ValueScale> QuantizationPlan::Scales(
     } else if (node == source) {
       member.fixed = true;  // a softmax: 0 .. 255 / 256
     } else if (node->op() == OpKind::kPad) {
-      member.threshold = std::abs(node->attrs<PadAttrs>().constant);
+      // An infinite fill (before a max pooling) saturates like every code at the end of the range.
+      const double fill = std::abs(node->attrs<PadAttrs>().constant);
+      member.threshold = fill < kLargestFill ? fill : 0.0;
     }
     groups.Add(source, member);
   }

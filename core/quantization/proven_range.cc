@@ -33,7 +33,8 @@ Interval AfterActivation(const Activation& activation, Interval x) {
       return {std::max(x.low, 0.0), std::max(x.high, 0.0)};
     case ActivationKind::kClip: {
       const double low = activation.min, high = activation.max;
-      return {std::clamp(x.low, low, high), std::clamp(x.high, low, high)};
+      // Not std::clamp: a model may have min above max, which ONNX takes as max.
+      return {std::min(std::max(x.low, low), high), std::min(std::max(x.high, low), high)};
     }
   }
   return x;

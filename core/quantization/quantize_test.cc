@@ -159,6 +159,16 @@ TEST(Quantize, KeepsGlobalMaxima) {
             35.0);
 }
 
+TEST(Quantize, KeepsAnEvenGather) {
+  EXPECT_GT(SqnrOf(R"(
+    x = Input float32[2x5x3]
+    i = InputConstant int64[2] [3, 1]
+    j = InputConstant int64[scalar] [-1]
+    g = Gather(x, i) {axis=1}
+    h = Gather(g, j) {axis=0}
+    y = Output(h))"), 35.0);
+}
+
 TEST(Quantize, KeepsSoftmaxOnAnyAxis) {
   EXPECT_GT(SqnrOf("x = Input float32[1x3x10]\ns = Softmax(x) {axis=2}\ny = Output(s)"), 30.0);
   EXPECT_GT(SqnrOf("x = Input float32[1x10x3]\ns = Softmax(x) {axis=1}\ny = Output(s)"), 30.0);
@@ -275,6 +285,19 @@ TEST(Quantize, NamesALayerWithoutAnIntegerForm) {
   const absl::Status status = QuantizeGraph(graph, *set).status();
   EXPECT_EQ(FailureCodeOf(status), FailureCode::kUnsupportedOperator);
   EXPECT_THAT(std::string(status.message()), HasSubstr("layer 'm' (ReduceMax)"));
+}
+
+TEST(Quantize, SurvivesBoundsThatMakeNoSense) {
+  QB_ASSERT_OK_AND_ASSIGN(const Graph graph, Parse(R"(
+    x = Input float32[1x4x4x2]
+    p = Pad(x) {padding_list=[0, 1, 1, 0, 0, 1, 1, 0], constant=-3e38}
+    m = Pooling(p) {h_kernel=3, w_kernel=3, channel_last=true}
+    c = Clip(m) {clip_min_value=2.0, clip_max_value=-1.0}
+    y0 = Output(m)
+    y1 = Output(c))"));
+  const auto set = MakeRandomDataset(InputsOf(graph), 4, 5);
+  QB_ASSERT_OK_AND_ASSIGN(const QuantizedModel model, QuantizeGraph(graph, *set));
+  EXPECT_GT(Measure(graph, model.network, *set).sqnr_db, 30.0);
 }
 
 TEST(Quantize, SurvivesAModelThatIsAlwaysZero) {

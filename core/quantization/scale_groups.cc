@@ -38,9 +38,14 @@ void ScaleGroups::Add(const Node* source, const Member& member) {
 }
 
 const Node* ScaleGroups::Root(const Node* source) const {
-  const auto found = parents_.find(source);
-  QB_CHECK(found != parents_.end());
-  return found->second == source ? source : Root(found->second);
+  while (true) {
+    const auto found = parents_.find(source);
+    QB_CHECK(found != parents_.end());
+    if (found->second == source) {
+      return source;
+    }
+    source = found->second;
+  }
 }
 
 void ScaleGroups::ShareOperands(const Node& node,

@@ -91,7 +91,7 @@ absl::Status CheckFinite(const Node& node, absl::Span<const float> values,
 }
 
 int32_t CodeOf(double real, const ValueScale& scale) {
-  const double steps = real / static_cast<double>(scale.scale);
+  const double steps = std::isnan(real) ? 0.0 : real / static_cast<double>(scale.scale);
   return static_cast<int32_t>(
       std::clamp<int64_t>(scale.zero_point + RoundHalfEven(std::clamp(steps, -1e6, 1e6)), -128,
                           127));
