@@ -40,6 +40,22 @@ std::vector<bool> AreConstant(const Network& network) {
   return constant;
 }
 
+// The operand that layer number `index` may write over, because it dies there; -1 when there is none
+// that `accept` takes.
+template <typename Accept>
+int Replaced(const Network& network, size_t index, const std::vector<int64_t>& last,
+             const std::vector<bool>& constant, const Accept& accept) {
+  const Layer& layer = network.layers[index];
+  for (size_t k = 0; k < layer.inputs.size(); ++k) {
+    const int input = layer.inputs[k];
+    if (!constant[At(input)] && last[At(input)] == static_cast<int64_t>(index) &&
+        integer::MayRunInPlace(layer, network, static_cast<int>(k)) && accept(input)) {
+      return input;
+    }
+  }
+  return -1;
+}
+
 // Live memory by address.
 class LiveMemory {
  public:
@@ -108,21 +124,15 @@ Liveness ComputeLiveness(const Network& network) {
   }
   for (size_t i = 0; i < network.layers.size(); ++i) {
     const Layer& layer = network.layers[i];
-    bool shared = false;
-    for (size_t k = 0; k < layer.inputs.size() && !shared; ++k) {
-      const int input = layer.inputs[k];
-      shared = !constant[At(input)] && last[At(input)] == static_cast<int64_t>(i) &&
-               integer::MayRunInPlace(layer, network, static_cast<int>(k));
-      if (shared) {
-        const int buffer = result.buffer_of[At(input)];
-        result.buffer_of[At(layer.output)] = buffer;
-        result.buffers[At(buffer)].last = last[At(layer.output)];
-      }
-    }
-    if (!shared) {
+    const int replaced = Replaced(network, i, last, constant, [](int) { return true; });
+    if (replaced >= 0) {
+      const int buffer = result.buffer_of[At(replaced)];
+      result.buffer_of[At(layer.output)] = buffer;
+      result.buffers[At(buffer)].last = last[At(layer.output)];
+    } else {
       add(layer.output, static_cast<int64_t>(i));
     }
-    result.in_place.push_back(shared);
+    result.in_place.push_back(replaced >= 0);
   }
   return result;
 }
@@ -137,16 +147,10 @@ absl::Status CheckAddresses(const Network& network, const std::vector<int64_t>& 
   }
   for (size_t i = 0; i < network.layers.size(); ++i) {
     const Layer& layer = network.layers[i];
-    int replaced = -1;
-    for (size_t k = 0; k < layer.inputs.size(); ++k) {
-      const int input = layer.inputs[k];
-      if (!constant[At(input)] && last[At(input)] == static_cast<int64_t>(i) &&
-          addresses[At(input)] == addresses[At(layer.output)] &&
-          integer::MayRunInPlace(layer, network, static_cast<int>(k))) {
-        replaced = input;
-      }
-    }
-    QB_RETURN_IF_ERROR(memory.Add(layer.output, replaced));
+    const auto in_place = [&](int input) {
+      return addresses[At(input)] == addresses[At(layer.output)];
+    };
+    QB_RETURN_IF_ERROR(memory.Add(layer.output, Replaced(network, i, last, constant, in_place)));
     for (const int input : layer.inputs) {
       if (last[At(input)] == static_cast<int64_t>(i)) {
         memory.Remove(input);
