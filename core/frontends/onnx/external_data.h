@@ -30,9 +30,9 @@ struct ExternalBytes {
 
 // The files beneath one folder. Each is opened, mapped and hashed once. One thread at a time.
 //
-// Locations are resolved as open_beneath.h says: no "..", no absolute path, no symbolic link anywhere.
-// Hard links are followed: they cannot be told from files, cannot be created through a model, and
-// agents may present inputs as hard links to their store.
+// Locations are resolved as open_beneath.h says: no "..", no absolute path, no symbolic link
+// anywhere. Hard links are followed: they cannot be told from files, cannot be created through a
+// model, and agents may present inputs as hard links to their store.
 class ExternalFiles {
  public:
   // With an empty folder every lookup is refused (models that came as bytes alone).

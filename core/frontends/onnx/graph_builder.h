@@ -31,8 +31,8 @@ class GraphBuilder {
   // A value computed at import. Errors: ResourceExhausted beyond the limits above.
   absl::StatusOr<Node*> AddFolded(absl::string_view name, Tensor value);
 
-  // As qb::AddOp, within kMostRank; a node whose operands are all constants becomes a constant of the
-  // same name.
+  // As qb::AddOp, within kMostRank; a node whose operands are all constants becomes a constant of
+  // the same name.
   absl::StatusOr<Node*> Add(OpKind kind, absl::string_view name, absl::Span<Node* const> operands,
                             std::unique_ptr<Attributes> attrs);
 

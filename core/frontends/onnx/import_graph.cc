@@ -8,7 +8,6 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 
 #include "core/base/status_macros.h"
 #include "core/frontends/onnx/graph_builder.h"
@@ -30,12 +29,28 @@ bool IsSupported(const OnnxNode& node, int64_t opset) {
   return importer != nullptr && importer->first_opset <= opset && opset <= importer->last_opset;
 }
 
+struct Occurrence {
+  int64_t count = 0;
+  std::string first;
+};
+
+std::string ListOperators(const std::map<std::string, Occurrence>& missing) {
+  constexpr size_t kMostShown = 100;  // real models lack a handful
+  std::string list;
+  size_t shown = 0;
+  for (const auto& [type, occurrence] : missing) {
+    if (shown == kMostShown) {
+      absl::StrAppend(&list, " and ", missing.size() - shown, " more");
+      break;
+    }
+    absl::StrAppend(&list, shown++ == 0 ? "" : ", ", type, " (", occurrence.count,
+                    "x, first node '", occurrence.first, "')");
+  }
+  return list;
+}
+
 // All operators that are missing, each with how often and where it occurs first.
 absl::Status CheckOperators(const std::vector<const OnnxNode*>& nodes, int64_t opset) {
-  struct Occurrence {
-    int64_t count = 0;
-    std::string first;
-  };
   std::map<std::string, Occurrence> missing;
   for (const OnnxNode* node : nodes) {
     if (!IsSupported(*node, opset)) {
@@ -48,12 +63,8 @@ absl::Status CheckOperators(const std::vector<const OnnxNode*>& nodes, int64_t o
   if (missing.empty()) {
     return absl::OkStatus();
   }
-  return absl::UnimplementedError(
-      absl::StrCat("operators that are not supported (opset ", opset,
-                   "): ", absl::StrJoin(missing, ", ", [](std::string* out, const auto& entry) {
-                     absl::StrAppend(out, entry.first, " (", entry.second.count, "x, first node '",
-                                     entry.second.first, "')");
-                   })));
+  return absl::UnimplementedError(absl::StrCat("operators that are not supported (opset ", opset,
+                                               "): ", ListOperators(missing)));
 }
 
 // Names of all values that some node or output reads, with the number of reads.

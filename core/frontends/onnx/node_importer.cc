@@ -8,6 +8,17 @@
 #include "core/ops/op_def.h"
 
 namespace qb::onnx_import {
+namespace {
+
+absl::Status CheckListed(int64_t count, absl::string_view what) {
+  if (count > kMostListed) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, " has ", count, " elements; at most ", kMostListed, " are accepted"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 bool NodeImporter::HasInput(int64_t index) const {
   return index < input_count() && !node_.inputs[static_cast<size_t>(index)].empty();
@@ -46,6 +57,7 @@ absl::StatusOr<std::vector<int64_t>> NodeImporter::IntsInput(int64_t index,
                                                    value.type().ToString(),
                                                    "; a list of int64 is accepted"));
   }
+  QB_RETURN_IF_ERROR(CheckListed(value.elements(), what));
   return IntegersOf(value);
 }
 
@@ -61,6 +73,7 @@ absl::StatusOr<int64_t> NodeImporter::IntInput(int64_t index, absl::string_view 
 absl::StatusOr<std::vector<float>> NodeImporter::FloatsInput(int64_t index,
                                                              absl::string_view what) {
   QB_ASSIGN_OR_RETURN(const Tensor value, ConstantInput(index, what));
+  QB_RETURN_IF_ERROR(CheckListed(value.elements(), what));
   std::vector<float> floats;
   for (const double number : DoublesOf(value)) {
     floats.push_back(static_cast<float>(number));
@@ -130,10 +143,20 @@ absl::StatusOr<std::string> NodeImporter::StringAttr(absl::string_view name,
                                                      absl::string_view default_value) {
   QB_ASSIGN_OR_RETURN(const std::optional<std::string> value,
                       TypedAttr<std::string>(name, "a string"));
+  if (value.has_value() && value->size() > 64) {
+    return absl::InvalidArgumentError(absl::StrCat("attribute '", name, "' has ", value->size(),
+                                                   " characters; no known value is that long"));
+  }
   return value.value_or(std::string(default_value));
 }
 
 absl::StatusOr<std::vector<int64_t>> NodeImporter::IntsAttr(absl::string_view name) {
+  QB_ASSIGN_OR_RETURN(std::vector<int64_t> values, ManyIntsAttr(name));
+  QB_RETURN_IF_ERROR(CheckListed(static_cast<int64_t>(values.size()), name));
+  return values;
+}
+
+absl::StatusOr<std::vector<int64_t>> NodeImporter::ManyIntsAttr(absl::string_view name) {
   QB_ASSIGN_OR_RETURN(const std::optional<std::vector<int64_t>> value,
                       TypedAttr<std::vector<int64_t>>(name, "a list of integers"));
   return value.value_or(std::vector<int64_t>());

@@ -22,6 +22,10 @@
 
 namespace qb::onnx_import {
 
+// Elements of a list that says something about axes, sizes or bounds; also bounds what messages
+// print.
+inline constexpr int64_t kMostListed = 4096;
+
 // ONNX value name -> the node that computes it.
 using Values = absl::flat_hash_map<std::string, Node*>;
 
@@ -61,7 +65,10 @@ class NodeImporter {
   absl::StatusOr<bool> BoolAttr(absl::string_view name, bool default_value);
   absl::StatusOr<float> FloatAttr(absl::string_view name, float default_value);
   absl::StatusOr<std::string> StringAttr(absl::string_view name, absl::string_view default_value);
-  absl::StatusOr<std::vector<int64_t>> IntsAttr(absl::string_view name);  // empty when absent
+  // Empty when absent. Errors: also for more than kMostListed elements.
+  absl::StatusOr<std::vector<int64_t>> IntsAttr(absl::string_view name);
+  // Without that limit: values rather than parameters.
+  absl::StatusOr<std::vector<int64_t>> ManyIntsAttr(absl::string_view name);
   absl::StatusOr<std::vector<float>> FloatsAttr(absl::string_view name);  // empty when absent
   absl::StatusOr<std::optional<Tensor>> TensorAttr(absl::string_view name);
   absl::StatusOr<int64_t> RequiredIntAttr(absl::string_view name);

@@ -125,6 +125,18 @@ TEST(ImportOnnx, AllUnknownOperatorsComeInOneMessage) {
   EXPECT_EQ(CodeOf(model), FailureCode::kUnsupportedOperator);
 }
 
+TEST(ImportOnnx, ListOfUnknownOperatorsIsBounded) {
+  ModelBuilder model(13);
+  model.Input("x", {1, 3}).Output("v150");
+  std::string before = "x";
+  for (int i = 1; i <= 150; ++i) {
+    const std::string value = "v" + std::to_string(i);
+    model.Node("Strange" + std::to_string(i), {before}, {value});
+    before = value;
+  }
+  EXPECT_THAT(model.Text(), HasSubstr(" and 50 more"));
+}
+
 TEST(ImportOnnx, WhatNoOutputNeedsIsLeftOut) {
   ModelBuilder model = ReluModel();
   model.Node("LSTM", {"x"}, {"unused"});

@@ -30,9 +30,9 @@ class Descriptor {
 // On failure the result holds -1 and errno says why (ELOOP for a symbolic link).
 Descriptor OpenBeneath(int folder, const std::string& location);
 
-// The same without openat2: each folder on the way is opened relative to its parent, and no component
-// may be a symbolic link. A folder that is moved away meanwhile can be followed to its new place, which
-// RESOLVE_BENEATH would notice.
+// The same without openat2: each folder on the way is opened relative to its parent, and no
+// component may be a symbolic link. A folder that is moved away meanwhile can be followed to its
+// new place, which RESOLVE_BENEATH would notice.
 Descriptor OpenByComponents(int folder, const std::string& location);
 
 }  // namespace qb::onnx_import

@@ -50,8 +50,7 @@ TEST_P(OpenBeneathTest, FollowsNoSymbolicLink) {
   EXPECT_NE(Open("up/in/sub/file"), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, OpenBeneathTest,
-                         ::testing::Values(&OpenBeneath, &OpenByComponents));
+INSTANTIATE_TEST_SUITE_P(Ways, OpenBeneathTest, ::testing::Values(&OpenBeneath, &OpenByComponents));
 
 }  // namespace
 }  // namespace qb::onnx_import

@@ -43,6 +43,58 @@ absl::Status Parse(absl::string_view bytes, onnx::ModelProto& model) {
   return model.has_graph() ? absl::OkStatus() : Damaged();
 }
 
+// Names end up in messages and reports, so they may not be as long as the file.
+constexpr size_t kLongestName = 1024;
+
+absl::Status CheckName(const std::string& name) {
+  if (name.size() > kLongestName) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a name of the model has ", name.size(), " bytes ('", name.substr(0, 64),
+                     "...'); at most ", kLongestName, " are accepted"));
+  }
+  return absl::OkStatus();
+}
+
+template <typename Names>
+absl::Status CheckNameList(const Names& names) {
+  for (const std::string& name : names) {
+    QB_RETURN_IF_ERROR(CheckName(name));
+  }
+  return absl::OkStatus();
+}
+
+template <typename Values>
+absl::Status CheckValueNames(const Values& values) {
+  for (const onnx::ValueInfoProto& value : values) {
+    QB_RETURN_IF_ERROR(CheckName(value.name()));
+    for (const onnx::TensorShapeProto::Dimension& dim : value.type().tensor_type().shape().dim()) {
+      QB_RETURN_IF_ERROR(CheckName(dim.dim_param()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckNames(const onnx::GraphProto& graph) {
+  QB_RETURN_IF_ERROR(CheckName(graph.name()));
+  QB_RETURN_IF_ERROR(CheckValueNames(graph.input()));
+  QB_RETURN_IF_ERROR(CheckValueNames(graph.output()));
+  for (const onnx::TensorProto& initializer : graph.initializer()) {
+    QB_RETURN_IF_ERROR(CheckName(initializer.name()));
+  }
+  for (const onnx::NodeProto& node : graph.node()) {
+    QB_RETURN_IF_ERROR(CheckName(node.name()));
+    QB_RETURN_IF_ERROR(CheckName(node.op_type()));
+    QB_RETURN_IF_ERROR(CheckName(node.domain()));
+    QB_RETURN_IF_ERROR(CheckNameList(node.input()));
+    QB_RETURN_IF_ERROR(CheckNameList(node.output()));
+    for (const onnx::AttributeProto& attribute : node.attribute()) {
+      QB_RETURN_IF_ERROR(CheckName(attribute.name()));
+      QB_RETURN_IF_ERROR(CheckName(attribute.t().name()));
+    }
+  }
+  return absl::OkStatus();
+}
+
 bool IsDefaultDomain(absl::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
 
 absl::StatusOr<int64_t> DefaultOpset(const onnx::ModelProto& model) {
@@ -60,7 +112,7 @@ absl::StatusOr<int64_t> DefaultOpset(const onnx::ModelProto& model) {
   }
   if (opset == 0 && model.opset_import_size() > 0) {
     return absl::UnimplementedError(absl::StrCat("the model uses only the operator set '",
-                                                 model.opset_import(0).domain(),
+                                                 model.opset_import(0).domain().substr(0, 64),
                                                  "', which is not supported"));
   }
   if (opset == 0) {
@@ -183,9 +235,9 @@ absl::StatusOr<OnnxNode> ReadNode(onnx::NodeProto& proto, ExternalFiles& files) 
 
 absl::Status ReadInitializers(onnx::GraphProto& graph, ExternalFiles& files, OnnxModel& model) {
   if (graph.sparse_initializer_size() > 0) {
-    return absl::UnimplementedError(absl::StrCat("initializer '",
-                                                 graph.sparse_initializer(0).values().name(),
-                                                 "' is sparse, which is not supported"));
+    return absl::UnimplementedError(
+        absl::StrCat("initializer '", graph.sparse_initializer(0).values().name().substr(0, 64),
+                     "' is sparse, which is not supported"));
   }
   for (onnx::TensorProto& proto : *graph.mutable_initializer()) {
     if (proto.name().empty()) {
@@ -224,6 +276,7 @@ absl::StatusOr<OnnxModel> ReadModel(absl::string_view bytes, const std::string& 
   model.producer_name = proto.producer_name();
   model.producer_version = proto.producer_version();
   onnx::GraphProto& graph = *proto.mutable_graph();
+  QB_RETURN_IF_ERROR(CheckNames(graph));
   model.graph_name = graph.name();
 
   ExternalFiles files(folder);

@@ -105,6 +105,19 @@ TEST(ReadModel, TooManyElementsAreRefusedBeforeParsing) {
               HasSubstr("nodes, attributes and values"));
 }
 
+TEST(ReadModel, NamesAreBounded) {
+  const std::string long_name(5000, 'n');
+  ModelBuilder node = ConvModel();
+  node.graph().mutable_node(0)->set_name(long_name);
+  EXPECT_THAT(node.Text(), HasSubstr("a name of the model has 5000 bytes"));
+  ModelBuilder dim(13);
+  dim.OpenInput("x", {"1", long_name}).Output("x");
+  EXPECT_THAT(dim.Text(), HasSubstr("a name of the model has 5000 bytes"));
+  ModelBuilder op = ConvModel();
+  op.graph().mutable_node(0)->set_op_type(long_name);
+  EXPECT_LT(op.Text().size(), 300u);
+}
+
 TEST(ReadTensor, SizesHaveToAgree) {
   ModelBuilder typed(13);
   typed.Output("w").Floats("w", {2, 2}, {1, 2, 3});

@@ -223,8 +223,9 @@ std::string OnnxTypeName(int32_t data_type) {
 absl::StatusOr<Tensor> ReadTensor(onnx::TensorProto& proto, ExternalFiles& files) {
   absl::StatusOr<Tensor> tensor = Read(proto, files);
   if (!tensor.ok()) {
-    return absl::Status(tensor.status().code(),
-                        absl::StrCat("tensor '", proto.name(), "': ", tensor.status().message()));
+    return absl::Status(
+        tensor.status().code(),
+        absl::StrCat("tensor '", proto.name().substr(0, 256), "': ", tensor.status().message()));
   }
   return tensor;
 }

@@ -56,15 +56,25 @@ std::vector<int64_t> BroadcastIndices(const Shape& operand, const Shape& result)
   return indices;
 }
 
+// Indices and numbers of eight bytes are made for each element.
+constexpr int64_t kMostElements = int64_t{1} << 22;
+
 absl::Status CheckSize(const Shape& shape) {
   QB_ASSIGN_OR_RETURN(const int64_t elements, CheckedElements(shape.dims()));
-  // An index of eight bytes is made for each element.
-  if (elements > kMostFoldedBytes / 8) {
-    return absl::ResourceExhaustedError(absl::StrCat("the constant result has ", elements,
-                                                     " elements; at most ", kMostFoldedBytes / 8,
-                                                     " are computed at import"));
+  if (elements > kMostElements) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "a constant of ", elements, " elements; at most ", kMostElements, " are accepted here"));
   }
   return absl::OkStatus();
+}
+
+// Both operands too: with an empty dimension a result is smaller than they are.
+absl::StatusOr<Shape> BroadcastResult(const Shape& a, const Shape& b) {
+  QB_RETURN_IF_ERROR(CheckSize(a));
+  QB_RETURN_IF_ERROR(CheckSize(b));
+  QB_ASSIGN_OR_RETURN(Shape shape, BroadcastShapes(a, b));
+  QB_RETURN_IF_ERROR(CheckSize(shape));
+  return shape;
 }
 
 template <typename T, typename Compare>
@@ -88,8 +98,7 @@ absl::Status ImportComparison(NodeImporter& node) {
     return absl::InvalidArgumentError(absl::StrCat("operands are ", a.type().ToString(), " and ",
                                                    b.type().ToString(), "; one type is accepted"));
   }
-  QB_ASSIGN_OR_RETURN(const Shape shape, BroadcastShapes(a.shape(), b.shape()));
-  QB_RETURN_IF_ERROR(CheckSize(shape));
+  QB_ASSIGN_OR_RETURN(const Shape shape, BroadcastResult(a.shape(), b.shape()));
   const std::vector<int64_t> a_indices = BroadcastIndices(a.shape(), shape);
   const std::vector<int64_t> b_indices = BroadcastIndices(b.shape(), shape);
   for (const Comparison& row : kComparisons) {
@@ -125,9 +134,8 @@ absl::Status ImportWhere(NodeImporter& node) {
         absl::StrCat("operands are ", condition.type().ToString(), ", ", x.type().ToString(),
                      " and ", y.type().ToString(), "; bool and twice one type are accepted"));
   }
-  QB_ASSIGN_OR_RETURN(const Shape values, BroadcastShapes(x.shape(), y.shape()));
-  QB_ASSIGN_OR_RETURN(const Shape shape, BroadcastShapes(condition.shape(), values));
-  QB_RETURN_IF_ERROR(CheckSize(shape));
+  QB_ASSIGN_OR_RETURN(const Shape values, BroadcastResult(x.shape(), y.shape()));
+  QB_ASSIGN_OR_RETURN(const Shape shape, BroadcastResult(condition.shape(), values));
   const std::vector<int64_t> c_indices = BroadcastIndices(condition.shape(), shape);
   const std::vector<int64_t> x_indices = BroadcastIndices(x.shape(), shape);
   const std::vector<int64_t> y_indices = BroadcastIndices(y.shape(), shape);

@@ -35,7 +35,7 @@ absl::StatusOr<Tensor> ConstantValue(NodeImporter& node) {
     return Tensor::OfInt64s({}, {value});
   }
   if (node.HasAttr("value_ints")) {
-    QB_ASSIGN_OR_RETURN(const std::vector<int64_t> values, node.IntsAttr("value_ints"));
+    QB_ASSIGN_OR_RETURN(const std::vector<int64_t> values, node.ManyIntsAttr("value_ints"));
     return Tensor::OfInt64s({static_cast<int64_t>(values.size())}, values);
   }
   return absl::UnimplementedError(

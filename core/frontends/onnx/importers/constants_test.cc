@@ -165,6 +165,23 @@ TEST(ImportComparison, BroadcastsAndNegates) {
   EXPECT_THAT(text, HasSubstr("both = InputConstant bool[3] [0, 0, 0]"));
 }
 
+TEST(ImportComparison, HugeOperandsAreRefused) {
+  ModelBuilder model(13);
+  model.Output("y", kBool);
+  model.Ints("dims", {8192, 1024});
+  model.Node("ConstantOfShape", {"dims"}, {"a"});
+  model.Node("Equal", {"a", "a"}, {"y"});
+  EXPECT_THAT(model.Text(), HasSubstr("a constant of 8388608 elements"));
+}
+
+TEST(ImportReshape, HugeListsAreRefused) {
+  ModelBuilder model(13);
+  model.Input("x", {1, 4}).Output("y");
+  model.Ints("shape", std::vector<int64_t>(5000, 1));
+  model.Node("Reshape", {"x", "shape"}, {"y"});
+  EXPECT_THAT(model.Text(), HasSubstr("shape has 5000 elements; at most 4096"));
+}
+
 TEST(ImportComparison, ComputedOperandsAreRefused) {
   ModelBuilder model(13);
   model.Input("x", {1, 3}).Output("y", kBool);

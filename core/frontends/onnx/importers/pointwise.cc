@@ -77,7 +77,8 @@ absl::StatusOr<float> BoundInput(NodeImporter& node, int64_t index, float none) 
 
 // A slope that is one number for all elements.
 bool IsUniform(const Node* slope, float* value) {
-  if (!slope->is_constant()) {
+  constexpr int64_t kMost = int64_t{1} << 16;  // one a channel; more are not worth looking at
+  if (!slope->is_constant() || slope->shape().elements() > kMost) {
     return false;
   }
   const std::vector<double> values = DoublesOf(slope->constant());
