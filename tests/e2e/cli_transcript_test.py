@@ -199,19 +199,19 @@ class Transcripts(unittest.TestCase):
     def test_watch_survives_a_killed_server(self):
         job = self.submit("stage import\nsleep_ms 2500\nstage calibrate\nwrite_output 100\n")
         self.wait_until_running(job)
-        watch = subprocess.Popen([stack.BIN / "qbc", "watch", job, "--json"],
-                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                 env=self.stack.environment())
-        self.assertIn('"seq":1,', watch.stdout.readline())
+        seen = pathlib.Path(self.stack.path("watch.jsonl"))
+        with open(seen, "wb") as out:
+            watch = subprocess.Popen([stack.BIN / "qbc", "watch", job, "--json"], stdout=out,
+                                     stderr=subprocess.PIPE, env=self.stack.environment())
+        deadline = time.monotonic() + stack.DEADLINE_S
+        while b'"seq":1,' not in seen.read_bytes() and time.monotonic() < deadline:
+            time.sleep(0.02)
         self.stack.kill_server()
         self.stack.start_server()
-        # Not communicate(): it would pass over what readline() has already buffered.
-        out = watch.stdout.read()
-        self.assertEqual(watch.wait(timeout=stack.DEADLINE_S), 0, watch.stderr.read())
-        watch.stdout.close()
-        watch.stderr.close()
-        lines = [json.loads(line) for line in out.splitlines()]
-        self.assertEqual([line["seq"] for line in lines[:-1]], list(range(2, len(lines) + 1)))
+        _, err = watch.communicate(timeout=stack.DEADLINE_S)
+        self.assertEqual(watch.returncode, 0, err)
+        lines = [json.loads(line) for line in seen.read_text().splitlines()]
+        self.assertEqual([line["seq"] for line in lines[:-1]], list(range(1, len(lines))))
         self.assertEqual(lines[-1]["job"]["state"], "succeeded")
 
     # --- other commands ---
