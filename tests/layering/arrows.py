@@ -48,6 +48,7 @@ THIRD_PARTY = [
     ("yaml-cpp/", ["core/config"]),
     ("prometheus/", ["server/metrics"]),
     ("openssl/", ["core/base/digest.cc"]),
+    ("zlib.h", ["core/package"]),
     ("google/protobuf/", ["core/frontends/onnx", "core/package", "core/npu", "server", "worker/agent",
                           "client"]),
 ]
@@ -68,6 +69,7 @@ THIRD_PARTY_TARGETS = [
     ("yaml-cpp", ["core/config"]),
     ("prometheus-cpp", ["server/metrics"]),
     ("OpenSSL::", ["core/base"]),
+    ("ZLIB::", ["core/package"]),
 ]
 
 MAX_FILE_LINES = 600
