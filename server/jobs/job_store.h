@@ -34,6 +34,7 @@ struct NewJob {
   std::string request_id;           // "": none
   std::string request_fingerprint;  // SHA-256 of the canonical body
   pb::JobSpec spec;                 // checked, with its defaults filled in
+  std::string resolved_config_json;
   int64_t now_ms = 0;               // wall clock, here and below
 };
 

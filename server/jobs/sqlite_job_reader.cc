@@ -13,11 +13,12 @@ namespace {
 #define QB_JOB_COLUMNS                                                                     \
   "SELECT job.uid, job.state, job.created_ms, e.started_ms, e.finished_ms, e.attempt, "    \
   "e.spec, e.progress, e.failure, e.result_json, e.usage, e.last_seq, e.worker, "          \
-  "e.compiler_build, e.wait_reason, job.id, e.id "                                         \
+  "e.compiler_build, e.wait_reason, job.id, e.id, e.resolved_config "                      \
   "FROM job JOIN execution AS e ON e.id = job.execution "
 
 constexpr int kRowColumn = 15;
 constexpr int kExecutionColumn = 16;
+constexpr int kConfigColumn = 17;
 
 void SetTime(int64_t ms, google::protobuf::Timestamp* time) {
   time->set_seconds(ms / 1000);
@@ -87,6 +88,7 @@ absl::StatusOr<pb::Job> JobOfRow(SqliteConnection& db, const SqliteQuery& query)
   job.set_worker_id(std::string(query.TextAt(12)));
   job.set_compiler_build(std::string(query.TextAt(13)));
   job.set_wait_reason(std::string(query.TextAt(14)));
+  job.set_resolved_config_json(std::string(query.TextAt(kConfigColumn)));
   QB_RETURN_IF_ERROR(ReadArtifacts(db, query.IntAt(kExecutionColumn), job));
   return job;
 }

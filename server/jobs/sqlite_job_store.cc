@@ -43,13 +43,14 @@ absl::StatusOr<int64_t> InsertExecution(WriteTx& tx, const NewJob& job) {
   QB_RETURN_IF_ERROR(
       tx.db
           .Prepare("INSERT INTO execution(tenant, state, priority, enqueued_ms, run_after_ms, "
-                   "expires_ms, target, spec) VALUES (?, 0, ?, ?, 0, ?, ?, ?)")
+                   "expires_ms, target, spec, resolved_config) VALUES (?, 0, ?, ?, 0, ?, ?, ?, ?)")
           .Text(job.tenant)
           .Int(job.spec.priority())
           .Int(job.now_ms)
           .Int(job.now_ms + ToMs(job.spec.queue_ttl()))
           .Text(job.spec.target_device())
           .Blob(job.spec.SerializeAsString())
+          .Text(job.resolved_config_json)
           .Run());
   return tx.db.LastInsertRow();
 }

@@ -31,6 +31,7 @@ CREATE TABLE execution(
   expires_ms INTEGER NOT NULL,
   target TEXT NOT NULL,
   spec BLOB NOT NULL,
+  resolved_config TEXT NOT NULL,
   attempt INTEGER NOT NULL DEFAULT 0,
   fence INTEGER NOT NULL DEFAULT 0,
   losses INTEGER NOT NULL DEFAULT 0,

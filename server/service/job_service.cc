@@ -16,6 +16,7 @@
 #include "core/base/status_macros.h"
 #include "core/base/uuid.h"
 #include "server/jobs/job_failure.h"
+#include "server/service/config_resolution.h"
 #include "server/service/status_details.h"
 
 namespace qb::server {
@@ -184,6 +185,7 @@ absl::Status JobService::SubmitJob(const Caller& caller, const pb::SubmitJobRequ
   }
   job.spec = request.spec();
   QB_RETURN_IF_ERROR(CheckJobSpec(options_.limits, options_.targets, job.spec));
+  QB_ASSIGN_OR_RETURN(job.resolved_config_json, ResolveConfigJson(job.spec));
   QB_RETURN_IF_ERROR(CheckInputsStored(caller, job.spec));
   job.now_ms = clock_.WallMs();
   job.id = MakeUuidV7(job.now_ms);
