@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
 #include "core/base/thread_pool.h"
@@ -20,11 +21,12 @@
 namespace qb {
 namespace {
 
-// The rank of the threshold among the magnitudes of all samples: at most (1 - percentile) of them are
-// above it.
+// The rank of the threshold among the magnitudes of all samples: at most (1 - percentile) of them
+// are above it.
 int64_t RankOf(const CalibrationOptions& options, int64_t all_elements) {
   const double above = std::ceil((1.0 - options.percentile) * static_cast<double>(all_elements));
-  return std::clamp<int64_t>(static_cast<int64_t>(above) + 1, 1, std::max<int64_t>(all_elements, 1));
+  return std::clamp<int64_t>(static_cast<int64_t>(above) + 1, 1,
+                             std::max<int64_t>(all_elements, 1));
 }
 
 int64_t MostOfASample(const CalibrationOptions& options, int64_t elements) {
@@ -65,9 +67,13 @@ struct NodeObservers {
 // The state that all workers share during the pass.
 class CalibrationPass {
  public:
-  CalibrationPass(const Dataset& dataset, const CalibrationRequest& request,
-                  const CalibrationOptions& options, ProgressSink& sink, const CancelToken& cancel)
-      : dataset_(dataset), request_(request), options_(options), sink_(sink), cancel_(cancel) {}
+  CalibrationPass(const CalibrationInput& input, const CalibrationOptions& options,
+                  ProgressSink& sink, const CancelToken& cancel)
+      : dataset_(input.dataset),
+        request_(input.request),
+        options_(options),
+        sink_(sink),
+        cancel_(cancel) {}
 
   absl::StatusOr<CalibrationTable> Run(const Graph& graph) {
     QB_RETURN_IF_ERROR(Prepare());
@@ -81,8 +87,7 @@ class CalibrationPass {
     const int threads = static_cast<int>(std::min<int64_t>(options_.threads, dataset_.size()));
     ThreadPool pool(threads);
     workers_.resize(static_cast<size_t>(threads));
-    pool.ParallelFor(dataset_.size(),
-                     [&](int64_t index, int worker) { RunSample(index, worker); });
+    pool.ParallelFor(dataset_.size(), [&](int64_t index, int worker) { RunSample(index, worker); });
     absl::MutexLock lock(&mutex_);
     QB_RETURN_IF_ERROR(failure_);
     return Collect();
@@ -95,16 +100,14 @@ class CalibrationPass {
   };
 
   absl::Status Prepare() {
-    const std::vector<RangePolicy> policies =
-        ChoosePolicies(request_, options_, dataset_.size());
+    const std::vector<RangePolicy> policies = ChoosePolicies(request_, options_, dataset_.size());
     for (size_t i = 0; i < request_.ranges.size(); ++i) {
       ranges_.push_back(std::make_unique<RangeObserver>(policies[i]));
       observers_[request_.ranges[i].node].range = ranges_.back().get();
     }
     if (request_.window_samples > 0 && !request_.windows.empty()) {
-      QB_ASSIGN_OR_RETURN(table_.window_samples,
-                          ChooseSamples(dataset_, request_.window_samples, options_.threads,
-                                        cancel_));
+      QB_ASSIGN_OR_RETURN(table_.window_samples, ChooseSamples(dataset_, request_.window_samples,
+                                                               options_.threads, cancel_));
       for (size_t i = 0; i < request_.windows.size(); ++i) {
         observers_[request_.windows[i].value].windows.push_back(i);
         window_sums_.emplace_back(request_.windows[i].geometry.taps());
@@ -134,8 +137,8 @@ class CalibrationPass {
       worker.context = executor_->NewContext();
     }
     QB_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, dataset_.Load(index));
-    const bool with_windows = std::binary_search(table_.window_samples.begin(),
-                                                 table_.window_samples.end(), index);
+    const bool with_windows =
+        std::binary_search(table_.window_samples.begin(), table_.window_samples.end(), index);
     const Node* bad = nullptr;
     RunOptions run;
     run.observer = [&](const Node& node, const Tensor& view) {
@@ -147,9 +150,8 @@ class CalibrationPass {
     QB_RETURN_IF_ERROR(executor_->Run(*worker.context, inputs, run, &outputs));
     if (bad != nullptr) {
       return Failure(FailureCode::kCalibrationDataError,
-                     absl::StrCat("calibration: sample '", dataset_.name(index),
-                                  "' makes node '", bad->name(),
-                                  "' NaN or infinite; finite values are needed"));
+                     absl::StrCat("calibration: sample '", dataset_.name(index), "' makes node '",
+                                  bad->name(), "' NaN or infinite; finite values are needed"));
     }
     return absl::OkStatus();
   }
@@ -211,11 +213,10 @@ class CalibrationPass {
 
 }  // namespace
 
-absl::StatusOr<CalibrationTable> Calibrate(const Graph& graph, const Dataset& dataset,
-                                           const CalibrationRequest& request,
+absl::StatusOr<CalibrationTable> Calibrate(const CalibrationInput& input,
                                            const CalibrationOptions& options, ProgressSink& sink,
                                            const CancelToken& cancel) {
-  if (dataset.size() == 0) {
+  if (input.dataset.size() == 0) {
     return Failure(FailureCode::kCalibrationDataError, "calibration: there are no samples");
   }
   if (options.mode == CalibrationMode::kMaxPercentile &&
@@ -225,7 +226,7 @@ absl::StatusOr<CalibrationTable> Calibrate(const Graph& graph, const Dataset& da
                             "topkRatio ", options.topk_ratio, " of a sample lets into the pool; ",
                             "thresholds come from that share"));
   }
-  return CalibrationPass(dataset, request, options, sink, cancel).Run(graph);
+  return CalibrationPass(input, options, sink, cancel).Run(input.graph);
 }
 
 }  // namespace qb

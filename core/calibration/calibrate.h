@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+
 #include "core/base/cancel_token.h"
 #include "core/base/progress.h"
 #include "core/calibration/tensor_statistics.h"
@@ -16,7 +17,7 @@
 namespace qb {
 
 enum class CalibrationMode {
-  kMax = 0,            // the largest magnitude seen
+  kMax = 0,  // the largest magnitude seen
   // At least the magnitude that a share `percentile` of all elements does not exceed, at most the
   // largest one: where in between clipping and rounding together cost least (ChooseClip).
   kMaxPercentile = 1,
@@ -48,26 +49,34 @@ struct CalibrationRequest {
     WindowGeometry geometry;
   };
   std::vector<Window> windows;
-  // How many samples the window sums cover. They are chosen by content, so the choice does not depend
-  // on names or order. 0: none.
+  // How many samples the window sums cover. They are chosen by content, so the choice does not
+  // depend on names or order. 0: none.
   int64_t window_samples = 0;
+};
+
+// Everything outlives the call.
+struct CalibrationInput {
+  const Graph& graph;
+  const Dataset& dataset;
+  const CalibrationRequest& request;  // of nodes of `graph`
 };
 
 struct CalibrationTable {
   int64_t samples = 0;
-  std::map<int64_t, TensorStatistics> ranges;       // by node id
-  std::map<int64_t, std::vector<double>> windows;   // by the user's node id: mean per output position
-  std::vector<int64_t> window_samples;              // indices into the dataset, ascending
+  std::map<int64_t, TensorStatistics> ranges;  // by node id
+  std::map<int64_t, std::vector<double>>
+      windows;                          // by the user's node id: mean per output position
+  std::vector<int64_t> window_samples;  // indices into the dataset, ascending
 };
 
-// Runs every sample of `dataset` once, `threads` at a time, and keeps statistics only: the memory is
-// that of `threads` runs and of the pools. The table is a function of the set of samples: bit by bit
-// the same for any order, any names and any number of threads.
+// Runs every sample of `dataset` once, `threads` at a time, and keeps statistics only: the memory
+// is that of `threads` runs and of the pools. The table is a function of the set of samples: bit by
+// bit the same for any order, any names and any number of threads.
 //
-// Errors: CALIBRATION_DATA_ERROR for an empty set, a sample that cannot be loaded, or one that makes a
-// value of the model NaN or infinite (naming sample and node); those of CreateCpuExecutor; Cancelled.
-absl::StatusOr<CalibrationTable> Calibrate(const Graph& graph, const Dataset& dataset,
-                                           const CalibrationRequest& request,
+// Errors: CALIBRATION_DATA_ERROR for an empty set, a sample that cannot be loaded, or one that
+// makes a value of the model NaN or infinite (naming sample and node); those of CreateCpuExecutor;
+// Cancelled.
+absl::StatusOr<CalibrationTable> Calibrate(const CalibrationInput& input,
                                            const CalibrationOptions& options, ProgressSink& sink,
                                            const CancelToken& cancel);
 

@@ -33,16 +33,24 @@ class CalibrateTest : public ::testing::Test {
     const Node* x = graph_.FindNode("x");
     const Node* c = graph_.FindNode("c");
     request_.ranges = {{x, 127}, {c, 255}};
-    request_.windows = {{c, x,
-                         {.rows = 6, .columns = 6, .channels = 2, .kernel_h = 3, .kernel_w = 3,
-                          .pad_top = 1, .pad_left = 1, .out_rows = 6, .out_columns = 6}}};
+    request_.windows = {{c,
+                         x,
+                         {.rows = 6,
+                          .columns = 6,
+                          .channels = 2,
+                          .kernel_h = 3,
+                          .kernel_w = 3,
+                          .pad_top = 1,
+                          .pad_left = 1,
+                          .out_rows = 6,
+                          .out_columns = 6}}};
     request_.window_samples = 4;
   }
   std::vector<InputSpec> Inputs() const { return {{"x", graph_.FindNode("x")->type()}}; }
   absl::StatusOr<CalibrationTable> Run(const Dataset& dataset, int threads = 1) {
     options_.threads = threads;
     NullProgressSink sink;
-    return Calibrate(graph_, dataset, request_, options_, sink, CancelToken());
+    return Calibrate({graph_, dataset, request_}, options_, sink, CancelToken());
   }
   // A table as one comparable list.
   static std::vector<double> Flat(const CalibrationTable& table) {
@@ -120,7 +128,7 @@ TEST_F(CalibrateTest, RefusesAnEmptySetAndStopsWhenCancelled) {
   cancel.Cancel();
   NullProgressSink sink;
   const auto set = MakeRandomDataset(Inputs(), 12, 3);
-  EXPECT_THAT(Calibrate(graph_, *set, request_, options_, sink, cancel),
+  EXPECT_THAT(Calibrate({graph_, *set, request_}, options_, sink, cancel),
               testing::StatusIs(absl::StatusCode::kCancelled, ::testing::_));
 }
 

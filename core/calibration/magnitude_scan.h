@@ -8,8 +8,8 @@
 
 namespace qb {
 
-// Magnitudes are handled as the bits of |x|: for finite floats their integer order is the order of the
-// magnitudes, and integer extremes vectorize without any licence to reorder arithmetic.
+// Magnitudes are handled as the bits of |x|: for finite floats their integer order is the order of
+// the magnitudes, and integer extremes vectorize without any licence to reorder arithmetic.
 inline constexpr uint32_t kMagnitudeMask = 0x7fffffffu;
 inline constexpr uint32_t kInfinityBits = 0x7f800000u;
 
@@ -20,8 +20,8 @@ struct Extremes {
 
 Extremes FindExtremes(absl::Span<const float> values);
 
-// The `most` largest magnitudes above `floor` seen so far, with a floor that rises as the list fills.
-// One thread; reused from tensor to tensor so that the memory is allocated once.
+// The `most` largest magnitudes above `floor` seen so far, with a floor that rises as the list
+// fills. One thread; reused from tensor to tensor so that the memory is allocated once.
 class TopMagnitudes {
  public:
   // Forgets everything. Values <= floor (bits of |x|) are not wanted; most >= 1.

@@ -9,6 +9,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
+
 #include "core/calibration/clip_choice.h"
 #include "core/calibration/magnitude_scan.h"
 #include "core/calibration/tensor_statistics.h"
@@ -23,21 +24,21 @@ struct RangePolicy {
     kHistogram,  // the same from counts over the upper 16 bits of the magnitude: within 0.8 %
   };
   Kind kind = Kind::kMax;
-  int64_t rank = 1;            // kPool, kHistogram: the threshold is at least the rank-th largest
-  int64_t most_a_sample = 1;   // kPool: how many of one sample's largest magnitudes may enter
-  int levels = 127;            // codes from zero to the threshold
+  int64_t rank = 1;           // kPool, kHistogram: the threshold is at least the rank-th largest
+  int64_t most_a_sample = 1;  // kPool: how many of one sample's largest magnitudes may enter
+  int levels = 127;           // codes from zero to the threshold
 };
 
-// The result depends on the set of samples alone: not on their order, not on the thread that observed
-// them. Extremes and counts are exact; the pool keeps the `rank` largest magnitudes of everything
-// seen (a value that is dropped has that many values above it, so it is below the percentile); a
-// histogram is a sum of integers. Thread-safe.
+// The result depends on the set of samples alone: not on their order, not on the thread that
+// observed them. Extremes and counts are exact; the pool keeps the `rank` largest magnitudes of
+// everything seen (a value that is dropped has that many values above it, so it is below the
+// percentile); a histogram is a sum of integers. Thread-safe.
 class RangeObserver {
  public:
   explicit RangeObserver(RangePolicy policy);
 
-  // Adds one sample's values. `scratch` belongs to the calling thread. Returns false when a value is
-  // NaN or infinite; then nothing was added.
+  // Adds one sample's values. `scratch` belongs to the calling thread. Returns false when a value
+  // is NaN or infinite; then nothing was added.
   bool Observe(absl::Span<const float> values, TopMagnitudes& scratch);
 
   TensorStatistics Result() const;

@@ -114,8 +114,8 @@ TEST(RangeObserver, MovesBetweenPercentileAndMaximum) {
 
 TEST(RangeObserver, FindsZeroForValuesThatAreAllZero) {
   const std::vector<std::vector<float>> samples(3, std::vector<float>(100, 0.0f));
-  for (const auto kind : {RangePolicy::Kind::kMax, RangePolicy::Kind::kPool,
-                          RangePolicy::Kind::kHistogram}) {
+  for (const auto kind :
+       {RangePolicy::Kind::kMax, RangePolicy::Kind::kPool, RangePolicy::Kind::kHistogram}) {
     EXPECT_EQ(Observe(Percentile(kind, 5, 50), samples).threshold, 0.0f);
   }
 }

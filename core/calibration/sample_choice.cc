@@ -6,6 +6,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+
 #include "core/base/status_macros.h"
 #include "core/base/thread_pool.h"
 

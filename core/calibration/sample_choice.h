@@ -5,13 +5,14 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+
 #include "core/base/cancel_token.h"
 #include "core/dataset/dataset.h"
 
 namespace qb {
 
-// Indices (ascending) of the `count` samples whose contents have the smallest hashes; all samples when
-// there are no more than that. Errors: those of Dataset::Load; Cancelled.
+// Indices (ascending) of the `count` samples whose contents have the smallest hashes; all samples
+// when there are no more than that. Errors: those of Dataset::Load; Cancelled.
 absl::StatusOr<std::vector<int64_t>> ChooseSamples(const Dataset& dataset, int64_t count,
                                                    int threads, const CancelToken& cancel);
 

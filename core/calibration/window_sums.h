@@ -1,8 +1,9 @@
 // Per-tap sums of a convolution's input.
 //
-// A convolution is linear, so the mean of its result over all output positions follows from the means
-// of what each tap meets: mean(y[m]) = bias[m] + sum over taps of w[m, tap] * mean(x under tap). These
-// means cost one pass over the input instead of a convolution, and they are exact at the borders.
+// A convolution is linear, so the mean of its result over all output positions follows from the
+// means of what each tap meets: mean(y[m]) = bias[m] + sum over taps of w[m, tap] * mean(x under
+// tap). These means cost one pass over the input instead of a convolution, and they are exact at
+// the borders.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +24,9 @@ struct WindowGeometry {
   int64_t positions() const { return out_rows * out_columns; }
 };
 
-// sums[(ky * kernel_w + kx) * channels + c] = sum over output positions of the input that tap (ky, kx)
-// meets in channel c, padding as zero. Rows are summed in float, over at most 256 elements at a time,
-// and joined in double, always in the same order.
+// sums[(ky * kernel_w + kx) * channels + c] = sum over output positions of the input that tap (ky,
+// kx) meets in channel c, padding as zero. Rows are summed in float, over at most 256 elements at a
+// time, and joined in double, always in the same order.
 std::vector<double> WindowSums(const WindowGeometry& geometry, absl::Span<const float> input);
 
 // Sums of doubles that do not depend on the order of addition: fixed point, 2^-64 steps, each

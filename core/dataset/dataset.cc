@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+
 #include "core/base/failure.h"
 #include "core/base/file_map.h"
 #include "core/base/status_macros.h"
@@ -95,8 +96,8 @@ std::string InputNames(absl::Span<const InputSpec> inputs) {
   });
 }
 
-// The input that an array of a sample folder belongs to: the one it is named after, else the only one
-// that its shape fits.
+// The input that an array of a sample folder belongs to: the one it is named after, else the only
+// one that its shape fits.
 absl::StatusOr<size_t> MatchInput(absl::string_view stem, const TensorType& type,
                                   absl::Span<const InputSpec> inputs) {
   std::vector<size_t> fitting;
@@ -111,10 +112,10 @@ absl::StatusOr<size_t> MatchInput(absl::string_view stem, const TensorType& type
   if (fitting.size() == 1) {
     return fitting[0];
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "'", stem, ".npy' with ", type.ToString(), " fits ",
-      fitting.empty() ? "no input" : "several inputs, so its name must be an input's",
-      "; the inputs are ", InputNames(inputs)));
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", stem, ".npy' with ", type.ToString(), " fits ",
+                   fitting.empty() ? "no input" : "several inputs, so its name must be an input's",
+                   "; the inputs are ", InputNames(inputs)));
 }
 
 absl::StatusOr<TensorType> TypeOf(const std::string& path) {
@@ -130,9 +131,9 @@ absl::StatusOr<std::vector<std::string>> FilesOf(const SamplePath& sample,
     if (inputs.size() == 1) {
       return std::vector<std::string>{sample.path};
     }
-    return absl::InvalidArgumentError(absl::StrCat(
-        "found one file, expected a folder with a .npy for each of the inputs ",
-        InputNames(inputs)));
+    return absl::InvalidArgumentError(
+        absl::StrCat("found one file, expected a folder with a .npy for each of the inputs ",
+                     InputNames(inputs)));
   }
   QB_ASSIGN_OR_RETURN(const std::vector<std::string> arrays, ArraysIn(sample.path));
   std::vector<std::string> files(inputs.size());
@@ -141,9 +142,8 @@ absl::StatusOr<std::vector<std::string>> FilesOf(const SamplePath& sample,
     const std::string stem = std::filesystem::path(path).stem().string();
     QB_ASSIGN_OR_RETURN(const size_t input, MatchInput(stem, type, inputs));
     if (!files[input].empty()) {
-      return absl::InvalidArgumentError(absl::StrCat("'", files[input], "' and '", path,
-                                                     "' both hold input '", inputs[input].name,
-                                                     "'"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "'", files[input], "' and '", path, "' both hold input '", inputs[input].name, "'"));
     }
     files[input] = path;
   }
@@ -165,8 +165,8 @@ absl::StatusOr<SampleReading> CheckFile(const std::string& path, const InputSpec
     QB_ASSIGN_OR_RETURN(const Tensor array, ParseNpy(file.bytes()));
     const int64_t bad = FirstNonFinite(ApplyReading(array, reading, input));
     if (bad >= 0) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "found NaN or infinity at element ", bad, ", expected finite numbers"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("found NaN or infinity at element ", bad, ", expected finite numbers"));
     }
   }
   return reading;
@@ -176,14 +176,14 @@ absl::StatusOr<Sample> CheckSample(const SamplePath& found, absl::Span<const Inp
   Sample sample{found.name, {}};
   absl::StatusOr<std::vector<std::string>> files = FilesOf(found, inputs);
   if (!files.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat("'", found.path, "': ",
-                                                   files.status().message()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", found.path, "': ", files.status().message()));
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     absl::StatusOr<SampleReading> reading = CheckFile((*files)[i], inputs[i]);
     if (!reading.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat("'", (*files)[i], "': ",
-                                                     reading.status().message()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", (*files)[i], "': ", reading.status().message()));
     }
     sample.files.push_back({(*files)[i], *std::move(reading)});
   }
@@ -221,9 +221,9 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(const std::string& path,
     for (size_t i = 0; i < inputs.size(); ++i) {
       const std::string& note = sample->files[i].reading.note;
       if (!note.empty() && notes.insert(absl::StrCat(inputs[i].name, note)).second) {
-        sink.OnLog(LogLevel::kInfo, "dataset",
-                   absl::StrCat("input '", inputs[i].name, "': ", note, " (sample '",
-                                sample->name, "')"));
+        sink.OnLog(
+            LogLevel::kInfo, "dataset",
+            absl::StrCat("input '", inputs[i].name, "': ", note, " (sample '", sample->name, "')"));
       }
     }
     samples.push_back(*std::move(sample));
@@ -231,8 +231,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(const std::string& path,
   if (!problems.empty()) {
     return BadSamples(path, listed.size(), problems);
   }
-  return std::make_unique<DirectoryDataset>(
-      std::vector<InputSpec>(inputs.begin(), inputs.end()), std::move(samples));
+  return std::make_unique<DirectoryDataset>(std::vector<InputSpec>(inputs.begin(), inputs.end()),
+                                            std::move(samples));
 }
 
 }  // namespace qb

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+
 #include "core/base/progress.h"
 #include "core/dataset/sample_layout.h"
 #include "core/ir/tensor.h"
@@ -28,19 +29,20 @@ class Dataset {
 
 // Opens a folder or a .txt listing of samples and checks every one of them.
 //
-// One input: each .npy file is a sample. Several inputs: each sub-folder is a sample, with one .npy an
-// input; a file belongs to the input whose name it bears, else to the only input that its shape fits.
-// A listing has one path a line, relative to the listing's folder or else to the working folder.
-// Samples are sorted by name. Conversions that ChooseReading allows are logged, once a kind.
+// One input: each .npy file is a sample. Several inputs: each sub-folder is a sample, with one .npy
+// an input; a file belongs to the input whose name it bears, else to the only input that its shape
+// fits. A listing has one path a line, relative to the listing's folder or else to the working
+// folder. Samples are sorted by name. Conversions that ChooseReading allows are logged, once a
+// kind.
 //
-// Errors: CALIBRATION_DATA_ERROR listing every bad sample (the first 20) with what was found and what
-// was expected: unreadable, wrong shape or type, NaN or infinity; also for an empty set.
+// Errors: CALIBRATION_DATA_ERROR listing every bad sample (the first 20) with what was found and
+// what was expected: unreadable, wrong shape or type, NaN or infinity; also for an empty set.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(const std::string& path,
                                                      absl::Span<const InputSpec> inputs,
                                                      ProgressSink& sink);
 
-// `count` samples of seeded noise: floats uniform in [-1, 1), integers in [0, 127]. The same bytes for
-// the same arguments everywhere.
+// `count` samples of seeded noise: floats uniform in [-1, 1), integers in [0, 127]. The same bytes
+// for the same arguments everywhere.
 std::unique_ptr<Dataset> MakeRandomDataset(absl::Span<const InputSpec> inputs, int64_t count,
                                            uint64_t seed);
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/atomic_file.h"
 #include "core/base/failure.h"
 #include "core/base/testing/status_matchers.h"
@@ -20,8 +21,8 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Not;
 using testing::IsOk;
+using ::testing::Not;
 using testing::StatusIs;
 
 class LogCollector final : public ProgressSink {
@@ -105,12 +106,12 @@ TEST_F(OpenDatasetTest, ReadsAListingRelativeToItself) {
   Write("data/b.npy", Tensor::OfFloats({1, 2}, {3, 4}));
   Write("data/a.npy", Tensor::OfFloats({1, 2}, {1, 2}));
   ASSERT_THAT(WriteFileAtomically(folder_.File("list.txt"), "data/b.npy\n\ndata/a.npy\n"), IsOk());
-  QB_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Dataset> set,
-                          Open(one_, folder_.File("list.txt")));
+  QB_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Dataset> set, Open(one_, folder_.File("list.txt")));
   ASSERT_EQ(set->size(), 2);
   EXPECT_EQ(set->name(0), "a");
   ASSERT_THAT(WriteFileAtomically(folder_.File("list.txt"), "data/c.npy\n"), IsOk());
-  ExpectDataError(Open(one_, folder_.File("list.txt")).status(), "line 1: there is no 'data/c.npy'");
+  ExpectDataError(Open(one_, folder_.File("list.txt")).status(),
+                  "line 1: there is no 'data/c.npy'");
 }
 
 TEST_F(OpenDatasetTest, PairsFilesWithInputsByNameThenShape) {

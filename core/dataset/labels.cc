@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+
 #include "core/base/atomic_file.h"
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"

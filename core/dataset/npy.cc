@@ -11,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+
 #include "core/base/file_map.h"
 #include "core/base/status_macros.h"
 
@@ -43,8 +44,8 @@ constexpr auto kDescrs = std::to_array<Descr>({
     {"b1", DType::kBool},
 });
 
-// A cursor over the dict literal. Only what numpy writes is accepted: strings without escapes, True,
-// False, tuples of integers.
+// A cursor over the dict literal. Only what numpy writes is accepted: strings without escapes,
+// True, False, tuples of integers.
 class HeaderCursor {
  public:
   explicit HeaderCursor(absl::string_view text) : text_(text) {}
@@ -125,8 +126,8 @@ class HeaderCursor {
 
  private:
   void SkipSpace() {
-    while (position_ < text_.size() && (text_[position_] == ' ' || text_[position_] == '\n' ||
-                                        text_[position_] == '\t')) {
+    while (position_ < text_.size() &&
+           (text_[position_] == ' ' || text_[position_] == '\n' || text_[position_] == '\t')) {
       ++position_;
     }
   }
@@ -279,8 +280,8 @@ absl::StatusOr<NpyHeader> ParseNpyHeader(absl::string_view bytes) {
   if (header.data_offset > size) {
     return absl::InvalidArgumentError("the file ends within its .npy header");
   }
-  QB_RETURN_IF_ERROR(ParseDict(
-      bytes.substr(8 + length_bytes, static_cast<size_t>(length)), header));
+  QB_RETURN_IF_ERROR(
+      ParseDict(bytes.substr(8 + length_bytes, static_cast<size_t>(length)), header));
   const int64_t wanted = header.type.size_bytes();
   if (size - header.data_offset < wanted) {
     return absl::InvalidArgumentError(absl::StrCat("the file is cut off: ", header.type.ToString(),

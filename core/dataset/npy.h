@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+
 #include "core/ir/tensor.h"
 
 namespace qb {
@@ -19,8 +20,9 @@ struct NpyHeader {
 
 // Reads the header of a file's bytes and checks that the elements it promises are there.
 //
-// Errors: InvalidArgument saying what was found: no .npy, a header above 64 KiB, an element type that
-// is no plain number (objects are never unpickled), a shape above 2^40 elements, missing bytes.
+// Errors: InvalidArgument saying what was found: no .npy, a header above 64 KiB, an element type
+// that is no plain number (objects are never unpickled), a shape above 2^40 elements, missing
+// bytes.
 absl::StatusOr<NpyHeader> ParseNpyHeader(absl::string_view bytes);
 
 // The array in row-major order and native byte order. Errors: those of ParseNpyHeader.

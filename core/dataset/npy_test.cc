@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/testing/status_matchers.h"
 
 namespace qb {
@@ -73,8 +74,9 @@ TEST(ParseNpy, RefusesWhatIsNoPlainArray) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("'<c8'")));
   EXPECT_THAT(ParseNpy(Npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': ()}", "")),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("record")));
-  EXPECT_THAT(ParseNpy(Npy(Header("<f4", "False", "(2,)"), "xxxx")),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("needs 8 bytes, there are 4")));
+  EXPECT_THAT(
+      ParseNpy(Npy(Header("<f4", "False", "(2,)"), "xxxx")),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("needs 8 bytes, there are 4")));
   EXPECT_THAT(ParseNpy(Npy(Header("<f4", "False", "(9999999999, 9999999999)"), "")),
               StatusIs(absl::StatusCode::kInvalidArgument, ::testing::_));
   EXPECT_THAT(ParseNpy(Npy(Header("<f4", "False", "(99999999999999999999,)"), "")),

@@ -1,13 +1,15 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/check.h"
 #include "core/dataset/dataset.h"
 
 namespace qb {
 namespace {
 
-// splitmix64 (Steele, Lea, Flood 2014): the whole sequence follows from the seed, on every platform.
+// splitmix64 (Steele, Lea, Flood 2014): the whole sequence follows from the seed, on every
+// platform.
 class Noise {
  public:
   explicit Noise(uint64_t seed) : state_(seed) {}

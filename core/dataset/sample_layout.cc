@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/check.h"
 #include "core/base/status_macros.h"
 
@@ -162,16 +163,15 @@ absl::StatusOr<SampleReading> ChooseReading(const TensorType& found, const Input
   SampleReading reading;
   reading.from = found.dtype;
   const auto error = [&] {
-    return absl::InvalidArgumentError(
-        absl::StrCat("found ", found.ToString(), ", expected ", spec.type.ToString(),
-                     " of input '", spec.name, "'"));
+    return absl::InvalidArgumentError(absl::StrCat("found ", found.ToString(), ", expected ",
+                                                   spec.type.ToString(), " of input '", spec.name,
+                                                   "'"));
   };
   if (!IsSafeCast(found.dtype, spec.type.dtype)) {
     return error();
   }
   if (found.dtype != spec.type.dtype) {
-    reading.note =
-        absl::StrCat(DTypeName(found.dtype), " read as ", DTypeName(spec.type.dtype));
+    reading.note = absl::StrCat(DTypeName(found.dtype), " read as ", DTypeName(spec.type.dtype));
   }
   const Shape& want = spec.type.shape;
   std::vector<int64_t> dims = found.shape.dims();

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+
 #include "core/ir/tensor.h"
 
 namespace qb {
@@ -27,9 +28,9 @@ struct SampleReading {
 
 // Decides how an array of type `found` is read as `spec`. Accepted shapes: the input's own, with or
 // without a batch axis of 1; for rank 4 also channels last for a channels-first input and the other
-// way round. The input's own shape wins; two other readings cannot fit at once unless all dimensions
-// are equal. Accepted types: the input's own, and conversions that keep the value's meaning (any
-// number to float32, narrower integers to int32 and int64).
+// way round. The input's own shape wins; two other readings cannot fit at once unless all
+// dimensions are equal. Accepted types: the input's own, and conversions that keep the value's
+// meaning (any number to float32, narrower integers to int32 and int64).
 //
 // Errors: InvalidArgument "found ..., expected ...".
 absl::StatusOr<SampleReading> ChooseReading(const TensorType& found, const InputSpec& spec);

@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+
 #include "core/base/atomic_file.h"
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
@@ -109,13 +110,13 @@ absl::StatusOr<std::vector<SamplePath>> ListSamples(const std::string& path) {
   } else if (fs::is_regular_file(root, error) && Extension(root) == ".txt") {
     QB_ASSIGN_OR_RETURN(samples, ReadListing(root));
   } else {
-    return DataError(absl::StrCat("calibration data: '", path, "' ",
-                                  fs::exists(root, error) ? "is neither a folder nor a .txt listing"
-                                                          : "does not exist"));
+    return DataError(absl::StrCat(
+        "calibration data: '", path, "' ",
+        fs::exists(root, error) ? "is neither a folder nor a .txt listing" : "does not exist"));
   }
   if (samples.empty()) {
-    return DataError(absl::StrCat("calibration data: '", path,
-                                  "' has no samples; .npy files are accepted"));
+    return DataError(
+        absl::StrCat("calibration data: '", path, "' has no samples; .npy files are accepted"));
   }
   std::sort(samples.begin(), samples.end(), [](const SamplePath& a, const SamplePath& b) {
     return std::tie(a.name, a.path) < std::tie(b.name, b.path);

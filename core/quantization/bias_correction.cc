@@ -10,6 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+
 #include "core/base/check.h"
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
@@ -80,11 +81,11 @@ class SampleActivations {
 
 class Correction {
  public:
-  Correction(LoweredNetwork& lowered, const CalibrationTable& table, const Dataset& dataset,
+  Correction(LoweredNetwork& lowered, const CorrectionInput& input,
              const BiasCorrectionOptions& options, const CancelToken& cancel)
       : lowered_(lowered),
-        table_(table),
-        dataset_(dataset),
+        table_(input.table),
+        dataset_(input.dataset),
         options_(options),
         cancel_(cancel),
         pool_(options.threads),
@@ -152,9 +153,8 @@ class Correction {
     }
     return ForEachSample([&](int64_t sample, int worker) -> absl::Status {
       QB_RETURN_IF_ERROR(cancel_.Check());
-      QB_ASSIGN_OR_RETURN(
-          const std::vector<Tensor> inputs,
-          dataset_.Load(table_.window_samples[static_cast<size_t>(sample)]));
+      QB_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs,
+                          dataset_.Load(table_.window_samples[static_cast<size_t>(sample)]));
       for (const integer::LayerKernel& kernel : kernels) {
         const int tensor = kernel.layer().inputs[0];
         for (size_t i = 0; i < network().inputs.size(); ++i) {
@@ -199,8 +199,8 @@ class Correction {
     std::vector<int64_t> sums(want.size(), 0);
     absl::Mutex mutex;
     QB_RETURN_IF_ERROR(ForEachSample([&](int64_t sample, int) {
-      const std::vector<int64_t> of_sample = integer::ConvAccumulatorSums(
-          layer, network(), activations_.Get(layer.inputs[0], sample));
+      const std::vector<int64_t> of_sample =
+          integer::ConvAccumulatorSums(layer, network(), activations_.Get(layer.inputs[0], sample));
       absl::MutexLock lock(&mutex);
       for (size_t m = 0; m < sums.size(); ++m) {
         sums[m] += of_sample[m];
@@ -224,10 +224,11 @@ class Correction {
           static_cast<double>(input.scale) * static_cast<double>(conv.weight_scales[m]);
       const double shift = want[m] / step - static_cast<double>(sums[m]) / count;
       const int32_t before = conv.bias[m];
-      const double wanted = std::clamp(static_cast<double>(before) + shift, -0x1p31 + 1, 0x1p31 - 1);
+      const double wanted =
+          std::clamp(static_cast<double>(before) + shift, -0x1p31 + 1, 0x1p31 - 1);
       conv.bias[m] = static_cast<int32_t>(RoundHalfEven(wanted));
-      if (integer::AccumulatorBound(conv, static_cast<int64_t>(m), input.zero_point) >=
-          int64_t{1} << 31) {
+      if (integer::AccumulatorBound(conv, static_cast<int64_t>(m), input.zero_point) >= int64_t{1}
+                                                                                            << 31) {
         conv.bias[m] = before;  // the proof of the accumulator comes first
         continue;
       }
@@ -265,15 +266,14 @@ class Correction {
 }  // namespace
 
 absl::StatusOr<std::map<int64_t, double>> CorrectBiases(LoweredNetwork& lowered,
-                                                        const CalibrationTable& table,
-                                                        const Dataset& dataset,
+                                                        const CorrectionInput& input,
                                                         const BiasCorrectionOptions& options,
                                                         ProgressSink& sink,
                                                         const CancelToken& cancel) {
-  if (table.window_samples.empty()) {
+  if (input.table.window_samples.empty()) {
     return std::map<int64_t, double>();
   }
-  return Correction(lowered, table, dataset, options, cancel).Run(sink);
+  return Correction(lowered, input, options, cancel).Run(sink);
 }
 
 }  // namespace qb

@@ -1,5 +1,5 @@
-// Bias correction: rounding weights and activations shifts the mean of a layer's result; the shift is
-// measured on calibration samples and taken out of the integer bias.
+// Bias correction: rounding weights and activations shifts the mean of a layer's result; the shift
+// is measured on calibration samples and taken out of the integer bias.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+
 #include "core/base/cancel_token.h"
 #include "core/base/progress.h"
 #include "core/calibration/calibrate.h"
@@ -22,20 +23,25 @@ struct BiasCorrectionOptions {
   int threads = 1;
 };
 
+// What calibration found, and the dataset that it saw.
+struct CorrectionInput {
+  const CalibrationTable& table;
+  const Dataset& dataset;
+};
+
 // Changes the bias of every linear layer of `lowered` that the options select, in execution order:
-// each layer sees inputs that the corrected layers before it computed. Returns the largest shift of a
-// layer's bias, in the layer's real units, by node id.
+// each layer sees inputs that the corrected layers before it computed. Returns the largest shift of
+// a layer's bias, in the layer's real units, by node id.
 //
-// bias[m] += mean over samples and positions of (float result - integer result) before the activation.
-// The float mean follows from the weights and `table.windows`; the integer mean from the sums under
-// each tap of the int8 input. So the cost is one integer inference of table.window_samples, however
-// many layers there are. Memory: their live int8 activations.
+// bias[m] += mean over samples and positions of (float result - integer result) before the
+// activation. The float mean follows from the weights and `input.table.windows`; the integer mean
+// from the sums under each tap of the int8 input. So the cost is one integer inference of
+// input.table.window_samples, however many layers there are. Memory: their live int8 activations.
 //
 // Bit-exact for any number of threads and any order of samples (all sums are of integers).
 // Errors: those of Dataset::Load; Cancelled.
 absl::StatusOr<std::map<int64_t, double>> CorrectBiases(LoweredNetwork& lowered,
-                                                        const CalibrationTable& table,
-                                                        const Dataset& dataset,
+                                                        const CorrectionInput& input,
                                                         const BiasCorrectionOptions& options,
                                                         ProgressSink& sink,
                                                         const CancelToken& cancel);

@@ -28,9 +28,8 @@ bool MatchesLayer(absl::string_view pattern, absl::string_view name) {
 }
 
 bool MatchesAnyLayer(const std::vector<std::string>& patterns, absl::string_view name) {
-  return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
-    return MatchesLayer(pattern, name);
-  });
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&](const std::string& pattern) { return MatchesLayer(pattern, name); });
 }
 
 }  // namespace qb

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
 #include "core/ops/convolution.h"
@@ -16,8 +17,8 @@ namespace {
 
 absl::Status Unsupported(const Node& node, absl::string_view what) {
   return Failure(FailureCode::kUnsupportedOperator,
-                 absl::StrCat("quantization: layer '", node.name(), "' (",
-                              OpDefOf(node.op()).name, "): ", what));
+                 absl::StrCat("quantization: layer '", node.name(), "' (", OpDefOf(node.op()).name,
+                              "): ", what));
 }
 
 bool IsFloatConstant(const Node* node) {
@@ -110,8 +111,11 @@ absl::StatusOr<LinearForm> FromBatchnorm(const Node& node) {
   LinearForm form;
   form.input = node.operand(BatchnormAttrs::kInput);
   form.groups = channels;
-  form.window = {.rows = shape[1], .columns = shape[2], .channels = channels,
-                 .out_rows = shape[1], .out_columns = shape[2]};
+  form.window = {.rows = shape[1],
+                 .columns = shape[2],
+                 .channels = channels,
+                 .out_rows = shape[1],
+                 .out_columns = shape[2]};
   std::vector<float> scales;
   for (size_t c = 0; c < static_cast<size_t>(channels); ++c) {
     const double scale =

@@ -1,5 +1,5 @@
-// One shape for everything that multiplies a varying value by constant weights: convolutions, matrix
-// products with a constant right side, and batch normalizations that stand alone.
+// One shape for everything that multiplies a varying value by constant weights: convolutions,
+// matrix products with a constant right side, and batch normalizations that stand alone.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+
 #include "core/calibration/window_sums.h"
 #include "core/ir/node.h"
 #include "core/ops/activation.h"
@@ -21,7 +22,8 @@ struct LinearForm {
   std::vector<float> bias;  // [M]
   int64_t groups = 1;
   int64_t pad_bottom = 0, pad_right = 0;
-  // Of the input as the convolution sees it; a matrix product has one column and rows = M of [M, K].
+  // Of the input as the convolution sees it; a matrix product has one column and rows = M of [M,
+  // K].
   WindowGeometry window;
   Activation activation;
 

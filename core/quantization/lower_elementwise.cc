@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/check.h"
 #include "core/base/status_macros.h"
 #include "core/integer/requant.h"
@@ -45,9 +46,8 @@ absl::StatusOr<Operand> ReciprocalOf(Lowering& lowering, const Node& div) {
     reciprocals.push_back(1.0f / value);
   }
   Graph scratch;
-  const Node* constant =
-      scratch.AddConstant(absl::StrCat(divisor->name(), "/reciprocal"),
-                          Tensor::OfFloats(divisor->shape(), reciprocals));
+  const Node* constant = scratch.AddConstant(absl::StrCat(divisor->name(), "/reciprocal"),
+                                             Tensor::OfFloats(divisor->shape(), reciprocals));
   const ValueScale scale = ScaleOfConstant(constant->constant());
   return Operand{lowering.AddConstant(*constant, scale), scale.scale};
 }
@@ -63,9 +63,9 @@ absl::Status LowerLookup(Lowering& lowering, const Node* node) {
   const int from = lowering.tensor(source);
   const int to = lowering.AddValue(node);
   integer::LutParams lookup;
-  lookup.table = integer::LookupTable(
-      [&](double x) { return lowering.plan().closures().Evaluate(node, x); }, lowering.info(from),
-      lowering.info(to));
+  lookup.table =
+      integer::LookupTable([&](double x) { return lowering.plan().closures().Evaluate(node, x); },
+                           lowering.info(from), lowering.info(to));
   lowering.AddLayer(node->name(), {from}, to, std::move(lookup));
   return absl::OkStatus();
 }
@@ -87,10 +87,10 @@ absl::Status LowerElementwise(Lowering& lowering, const Node* node) {
     params.kind = integer::EltwiseKind::kMul;
     params.mul_requant = RequantFor(a.scale * b.scale / scale.scale);
   } else {
-    params.kind = node->op() == OpKind::kSub ? integer::EltwiseKind::kSub
-                                             : integer::EltwiseKind::kAdd;
-    const absl::StatusOr<integer::AddScaling> scaling = integer::AddScalingFromRatios(
-        RatioOf(a.scale, scale.scale), RatioOf(b.scale, scale.scale));
+    params.kind =
+        node->op() == OpKind::kSub ? integer::EltwiseKind::kSub : integer::EltwiseKind::kAdd;
+    const absl::StatusOr<integer::AddScaling> scaling =
+        integer::AddScalingFromRatios(RatioOf(a.scale, scale.scale), RatioOf(b.scale, scale.scale));
     QB_CHECK_MSG(scaling.ok(), scaling.status().message());
     params.multiplier_a = scaling->multiplier_a;
     params.multiplier_b = scaling->multiplier_b;

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 #include "core/ops/matmul.h"
 #include "core/quantization/lowering.h"
@@ -38,9 +39,9 @@ absl::StatusOr<int> OperandTensor(Lowering& lowering, const Node* operand, int64
 
 absl::Status LowerLinear(Lowering& lowering, const Node* node) {
   QB_ASSIGN_OR_RETURN(const LinearForm form, LinearFormOf(*node));
-  QB_ASSIGN_OR_RETURN(integer::ConvParams conv,
-                      QuantizeLinear(*node, form, lowering.scale(form.input),
-                                     lowering.scale(node)));
+  QB_ASSIGN_OR_RETURN(
+      integer::ConvParams conv,
+      QuantizeLinear(*node, form, lowering.scale(form.input), lowering.scale(node)));
   lowering.AddLinearLayer(node, lowering.AddValue(node), std::move(conv));
   return absl::OkStatus();
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 #include "core/ops/movement.h"
 #include "core/quantization/lowering.h"
@@ -116,11 +117,11 @@ absl::Status LowerPad(Lowering& lowering, const Node* node) {
   const ValueScale& scale = lowering.scale(node);
   const double steps = std::clamp<double>(attrs.constant / scale.scale, -1e6, 1e6);
   integer::PadParams params;
-  params.begin.assign(attrs.padding_list.begin(),
-                      attrs.padding_list.begin() +
-                          static_cast<std::ptrdiff_t>(attrs.padding_list.size() / 2));
-  params.code = static_cast<int32_t>(
-      std::clamp<int64_t>(scale.zero_point + RoundHalfEven(steps), -128, 127));
+  params.begin.assign(
+      attrs.padding_list.begin(),
+      attrs.padding_list.begin() + static_cast<std::ptrdiff_t>(attrs.padding_list.size() / 2));
+  params.code =
+      static_cast<int32_t>(std::clamp<int64_t>(scale.zero_point + RoundHalfEven(steps), -128, 127));
   return AddMove(lowering, node, std::move(params));
 }
 
@@ -130,9 +131,9 @@ absl::Status LowerResize(Lowering& lowering, const Node* node) {
   const Shape& to = node->shape();
   if (attrs.mode != ResizeMode::kNearest || from.rank() != 4 || from[0] != to[0] ||
       from[3] != to[3]) {
-    return UnsupportedLayer(*node, absl::StrCat(NameOfEnum(attrs.mode), " from ", from.ToString(),
-                                                " to ", to.ToString(),
-                                                "; nearest over rows and columns is accepted"));
+    return UnsupportedLayer(
+        *node, absl::StrCat(NameOfEnum(attrs.mode), " from ", from.ToString(), " to ",
+                            to.ToString(), "; nearest over rows and columns is accepted"));
   }
   integer::ResizeNearestParams params;
   QB_ASSIGN_OR_RETURN(params.row_index, NearestIndices(attrs, 1, from[1], to[1]));
@@ -160,12 +161,10 @@ absl::Status LowerSpaceToDepth(Lowering& lowering, const Node* node) {
   const int64_t block = attrs.block_size;
   const ValueScale& scale = lowering.scale(node);
   const std::string name = node->name();
-  const int split =
-      lowering.AddTensor(absl::StrCat(name, "/split"), DType::kInt8,
-                         Shape{1, to[1], block, to[2], block, from[3]}, scale);
-  const int gathered =
-      lowering.AddTensor(absl::StrCat(name, "/gathered"), DType::kInt8,
-                         Shape{1, to[1], to[2], block, block, from[3]}, scale);
+  const int split = lowering.AddTensor(absl::StrCat(name, "/split"), DType::kInt8,
+                                       Shape{1, to[1], block, to[2], block, from[3]}, scale);
+  const int gathered = lowering.AddTensor(absl::StrCat(name, "/gathered"), DType::kInt8,
+                                          Shape{1, to[1], to[2], block, block, from[3]}, scale);
   lowering.AddLayer(absl::StrCat(name, "/split"), {lowering.tensor(node->operand(0))}, split,
                     integer::ReshapeParams{});
   lowering.AddLayer(absl::StrCat(name, "/gather"), {split}, gathered,

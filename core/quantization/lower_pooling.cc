@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/ops/pooling.h"
 #include "core/ops/reduce.h"
 #include "core/quantization/lowering.h"
@@ -96,8 +97,8 @@ absl::Status LowerReduceMax(Lowering& lowering, const Node* node) {
     return absl::OkStatus();
   }
   const std::string pooled_name = absl::StrCat(node->name(), "/pooled");
-  const int pooled = lowering.AddTensor(pooled_name, DType::kInt8, Shape{1, 1, 1, shape[3]},
-                                        lowering.scale(node));
+  const int pooled =
+      lowering.AddTensor(pooled_name, DType::kInt8, Shape{1, 1, 1, shape[3]}, lowering.scale(node));
   lowering.AddLayer(pooled_name, {input}, pooled, std::move(params));
   lowering.AddLayer(node->name(), {pooled}, lowering.AddValue(node), integer::ReshapeParams{});
   return absl::OkStatus();

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
 #include "core/ops/op_def.h"
@@ -49,8 +50,8 @@ constexpr auto kRows = std::to_array<LoweringRow>({
 
 absl::Status UnsupportedLayer(const Node& node, absl::string_view what) {
   return Failure(FailureCode::kUnsupportedOperator,
-                 absl::StrCat("quantization: layer '", node.name(), "' (",
-                              OpDefOf(node.op()).name, "): ", what));
+                 absl::StrCat("quantization: layer '", node.name(), "' (", OpDefOf(node.op()).name,
+                              "): ", what));
 }
 
 ValueScale ScaleOfConstant(const Tensor& constant) {
@@ -92,8 +93,7 @@ int Lowering::AddConstant(const Node& constant, const ValueScale& scale) {
   value.tensor = tensor;
   for (const float real : constant.constant().values<float>()) {
     const double steps = std::clamp(static_cast<double>(real) / scale.scale, -1e6, 1e6);
-    const int64_t code =
-        std::clamp<int64_t>(scale.zero_point + RoundHalfEven(steps), -128, 127);
+    const int64_t code = std::clamp<int64_t>(scale.zero_point + RoundHalfEven(steps), -128, 127);
     value.bytes.push_back(static_cast<uint8_t>(static_cast<int8_t>(code)));
   }
   lowered_.network.constants.push_back(std::move(value));
@@ -118,8 +118,8 @@ absl::Status Lowering::LowerValue(const Node* node) {
   if (node->op() == OpKind::kInput) {
     const int input = AddTensor(node->name(), DType::kFloat32, node->shape(), {});
     lowered_.network.inputs.push_back(input);
-    const int codes = AddTensor(absl::StrCat(node->name(), "/codes"), DType::kInt8, node->shape(),
-                                scale(node));
+    const int codes =
+        AddTensor(absl::StrCat(node->name(), "/codes"), DType::kInt8, node->shape(), scale(node));
     tensors_[node] = codes;
     AddLayer(absl::StrCat(node->name(), "/quantize"), {input}, codes, integer::QuantizeParams{});
     return absl::OkStatus();

@@ -7,6 +7,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+
 #include "core/integer/network.h"
 #include "core/quantization/linear_form.h"
 #include "core/quantization/plan.h"
@@ -28,7 +29,8 @@ struct LoweredNetwork {
 // Float inputs are quantized where they enter and outputs become float where they leave, so every
 // layer in between, boundary transposes included, moves and computes int8.
 //
-// Errors: UNSUPPORTED_OPERATOR "quantization: layer 'x' (Op): ..." for what has no integer form here.
+// Errors: UNSUPPORTED_OPERATOR "quantization: layer 'x' (Op): ..." for what has no integer form
+// here.
 absl::StatusOr<LoweredNetwork> Lower(const QuantizationPlan& plan, const ValueScales& scales);
 
 // The state of one lowering: the network as far as it is built. Internal to core/quantization: the
@@ -53,8 +55,7 @@ class Lowering {
   int AddValue(const Node* node);
   // A constant's codes at `scale`.
   int AddConstant(const Node& constant, const ValueScale& scale);
-  void AddLayer(std::string name, std::vector<int> inputs, int output,
-                integer::LayerParams params);
+  void AddLayer(std::string name, std::vector<int> inputs, int output, integer::LayerParams params);
   void AddLinearLayer(const Node* node, int output, integer::ConvParams params);
 
  private:
@@ -71,16 +72,16 @@ absl::Status UnsupportedLayer(const Node& node, absl::string_view what);
 // The scale for a constant tensor's codes: all 256 when it is never negative.
 ValueScale ScaleOfConstant(const Tensor& constant);
 
-absl::Status LowerLinear(Lowering& lowering, const Node* node);         // lower_linear.cc
+absl::Status LowerLinear(Lowering& lowering, const Node* node);  // lower_linear.cc
 absl::Status LowerMatMul(Lowering& lowering, const Node* node);
-absl::Status LowerLookup(Lowering& lowering, const Node* node);         // lower_elementwise.cc
+absl::Status LowerLookup(Lowering& lowering, const Node* node);  // lower_elementwise.cc
 absl::Status LowerElementwise(Lowering& lowering, const Node* node);
 absl::Status LowerSoftmax(Lowering& lowering, const Node* node);
-absl::Status LowerPooling(Lowering& lowering, const Node* node);        // lower_pooling.cc
+absl::Status LowerPooling(Lowering& lowering, const Node* node);  // lower_pooling.cc
 absl::Status LowerGlobalPooling(Lowering& lowering, const Node* node);
 absl::Status LowerReduce(Lowering& lowering, const Node* node);
 absl::Status LowerReduceMax(Lowering& lowering, const Node* node);
-absl::Status LowerReshape(Lowering& lowering, const Node* node);        // lower_movement.cc
+absl::Status LowerReshape(Lowering& lowering, const Node* node);  // lower_movement.cc
 absl::Status LowerTranspose(Lowering& lowering, const Node* node);
 absl::Status LowerConcatenate(Lowering& lowering, const Node* node);
 absl::Status LowerSlice(Lowering& lowering, const Node* node);

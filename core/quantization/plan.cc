@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/check.h"
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"

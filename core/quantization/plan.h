@@ -1,5 +1,5 @@
-// The quantization plan: which values of a float graph become int8 tensors, which of them share scale
-// and zero point, and what calibration has to measure for that. README.md states the rules.
+// The quantization plan: which values of a float graph become int8 tensors, which of them share
+// scale and zero point, and what calibration has to measure for that. README.md states the rules.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+
 #include "core/calibration/calibrate.h"
 #include "core/ir/graph.h"
 #include "core/quantization/pointwise_closure.h"
@@ -20,7 +21,8 @@ namespace qb {
 // Values of calibration.method without activation zero points.
 enum class QuantizationMethod {
   kSeparateScales = 0,  // every value its own scale
-  kSharedScales = 1,    // operands of one add, sub or concat share a scale where their ranges are close
+  kSharedScales =
+      1,  // operands of one add, sub or concat share a scale where their ranges are close
 };
 
 // Scale and zero point of one value, and where they come from.

@@ -19,7 +19,8 @@ using ::testing::HasSubstr;
 
 class PlanTest : public ::testing::Test {
  protected:
-  void Plan(const std::string& body, QuantizationMethod method = QuantizationMethod::kSharedScales) {
+  void Plan(const std::string& body,
+            QuantizationMethod method = QuantizationMethod::kSharedScales) {
     QB_ASSERT_OK_AND_ASSIGN(graph_, GraphFromText("graph \"g\" {\n" + body + "\n}"));
     QB_ASSERT_OK_AND_ASSIGN(QuantizationPlan plan, QuantizationPlan::Create(graph_, method));
     plan_ = std::make_unique<QuantizationPlan>(std::move(plan));

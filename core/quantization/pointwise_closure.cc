@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/container/flat_hash_set.h"
+
 #include "core/base/check.h"
 #include "core/ops/elementwise.h"
 #include "core/ops/pointwise.h"
@@ -132,9 +133,8 @@ std::vector<const Node*> PointwiseClosures::Cone(const Node* node) const {
       }
     }
   }
-  std::sort(cone.begin(), cone.end(), [&](const Node* a, const Node* b) {
-    return positions_.at(a) < positions_.at(b);
-  });
+  std::sort(cone.begin(), cone.end(),
+            [&](const Node* a, const Node* b) { return positions_.at(a) < positions_.at(b); });
   return cone;
 }
 

@@ -1,20 +1,22 @@
 // Pointwise closures: every maximal subgraph of elementwise work whose only varying source is one
-// value. Such a subgraph is a function of one variable, so in int8 it is one lookup table with a single
-// rounding, whatever its spelling (x * sigmoid(x), hard swish from clip and mul, scale and shift, ...).
+// value. Such a subgraph is a function of one variable, so in int8 it is one lookup table with a
+// single rounding, whatever its spelling (x * sigmoid(x), hard swish from clip and mul, scale and
+// shift, ...).
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+
 #include "core/ir/graph.h"
 
 namespace qb {
 
 class PointwiseClosures {
  public:
-  // Members are pointwise nodes, and elementwise nodes whose operands are scalars that are constant,
-  // the closure's source, or members of the same closure; all have the source's shape.
+  // Members are pointwise nodes, and elementwise nodes whose operands are scalars that are
+  // constant, the closure's source, or members of the same closure; all have the source's shape.
   explicit PointwiseClosures(const Graph& graph);
 
   // The value that `node` is a function of; null when it is no member.

@@ -16,9 +16,7 @@ namespace {
 
 using Ranges = absl::flat_hash_map<const Node*, Interval>;
 
-Interval Join(Interval a, Interval b) {
-  return {std::min(a.low, b.low), std::max(a.high, b.high)};
-}
+Interval Join(Interval a, Interval b) { return {std::min(a.low, b.low), std::max(a.high, b.high)}; }
 
 // Infinity minus infinity, or zero times infinity: nothing is known.
 Interval WithoutNan(double low, double high) {

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "absl/container/flat_hash_map.h"
+
 #include "core/ir/graph.h"
 
 namespace qb {
@@ -17,7 +18,8 @@ struct Interval {
   double largest_magnitude() const { return high > -low ? high : -low; }
 };
 
-// Interval arithmetic over the graph in topological order; float32 nodes only (others stay unbounded).
+// Interval arithmetic over the graph in topological order; float32 nodes only (others stay
+// unbounded).
 absl::flat_hash_map<const Node*, Interval> ProveRanges(const Graph& graph);
 
 }  // namespace qb

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
 #include "core/integer/validate.h"
@@ -27,12 +28,12 @@ int64_t CorrectionSamples(const QuantizationPlan& plan, const QuantizationOption
                              options.bias_correction.samples);
 }
 
-absl::Status CheckLayerNames(const QuantizationPlan& plan,
-                             const std::vector<std::string>& patterns, absl::string_view key) {
+absl::Status CheckLayerNames(const QuantizationPlan& plan, const std::vector<std::string>& patterns,
+                             absl::string_view key) {
   for (const std::string& pattern : patterns) {
-    const bool found = std::any_of(
-        plan.linear_nodes().begin(), plan.linear_nodes().end(),
-        [&](const Node* node) { return MatchesLayer(pattern, node->name()); });
+    const bool found =
+        std::any_of(plan.linear_nodes().begin(), plan.linear_nodes().end(),
+                    [&](const Node* node) { return MatchesLayer(pattern, node->name()); });
     if (!found) {
       std::vector<std::string> names;
       for (const Node* node : plan.linear_nodes()) {
@@ -89,18 +90,15 @@ std::vector<LayerReport> Report(const QuantizationPlan& plan, const ValueScales&
 absl::StatusOr<QuantizedModel> Quantize(const Graph& graph, const Dataset& dataset,
                                         const QuantizationOptions& options, ProgressSink& sink,
                                         const CancelToken& cancel) {
-  QB_ASSIGN_OR_RETURN(const QuantizationPlan plan,
-                      QuantizationPlan::Create(graph, options.method));
-  QB_RETURN_IF_ERROR(
-      CheckLayerNames(plan, options.bias_correction.apply_layers, "applyLayers"));
+  QB_ASSIGN_OR_RETURN(const QuantizationPlan plan, QuantizationPlan::Create(graph, options.method));
+  QB_RETURN_IF_ERROR(CheckLayerNames(plan, options.bias_correction.apply_layers, "applyLayers"));
   QB_RETURN_IF_ERROR(
       CheckLayerNames(plan, options.bias_correction.exclude_layers, "excludeLayers"));
   QB_ASSIGN_OR_RETURN(const CalibrationRequest request,
                       plan.Request(CorrectionSamples(plan, options)));
   sink.OnStage("calibrate");
-  QB_ASSIGN_OR_RETURN(
-      const CalibrationTable table,
-      Calibrate(graph, dataset, request, options.calibration, sink, cancel));
+  QB_ASSIGN_OR_RETURN(const CalibrationTable table,
+                      Calibrate({graph, dataset, request}, options.calibration, sink, cancel));
   sink.OnStage("quantize");
   const ValueScales scales = plan.Scales(table);
   QB_ASSIGN_OR_RETURN(LoweredNetwork lowered, Lower(plan, scales));
@@ -112,8 +110,7 @@ absl::StatusOr<QuantizedModel> Quantize(const Graph& graph, const Dataset& datas
     correction.apply_layers = options.bias_correction.apply_layers;
     correction.exclude_layers = options.bias_correction.exclude_layers;
     correction.threads = options.calibration.threads;
-    QB_ASSIGN_OR_RETURN(
-        shifts, CorrectBiases(lowered, table, dataset, correction, sink, cancel));
+    QB_ASSIGN_OR_RETURN(shifts, CorrectBiases(lowered, {table, dataset}, correction, sink, cancel));
   }
   QuantizedModel model;
   model.layers = Report(plan, scales, lowered, shifts);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+
 #include "core/base/cancel_token.h"
 #include "core/base/progress.h"
 #include "core/calibration/calibrate.h"
@@ -52,12 +53,12 @@ struct QuantizedModel {
   int64_t bias_correction_samples = 0;
 };
 
-// Quantizes `graph`, the NPU part of a model: float, channels last, as core/passes leaves it. Stages
-// "calibrate", "quantize" and "correct" are told to `sink`. The result is a function of the graph, the
-// options (without threads) and the set of samples.
+// Quantizes `graph`, the NPU part of a model: float, channels last, as core/passes leaves it.
+// Stages "calibrate", "quantize" and "correct" are told to `sink`. The result is a function of the
+// graph, the options (without threads) and the set of samples.
 //
-// Errors: UNSUPPORTED_OPERATOR naming the layer; CALIBRATION_DATA_ERROR; MODEL_PARSE_ERROR for weights
-// that are not finite; ARGUMENT_ERROR for a layer name that matches nothing; Cancelled.
+// Errors: UNSUPPORTED_OPERATOR naming the layer; CALIBRATION_DATA_ERROR; MODEL_PARSE_ERROR for
+// weights that are not finite; ARGUMENT_ERROR for a layer name that matches nothing; Cancelled.
 absl::StatusOr<QuantizedModel> Quantize(const Graph& graph, const Dataset& dataset,
                                         const QuantizationOptions& options, ProgressSink& sink,
                                         const CancelToken& cancel);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/failure.h"
 #include "core/base/testing/status_matchers.h"
 #include "core/calibration/testing/memory_dataset.h"
@@ -59,8 +60,8 @@ std::vector<Tensor> RunInteger(const integer::Network& network, const std::vecto
   return outputs;
 }
 
-// Signal to quantization noise over all samples of the first output, and the share of the noise that
-// is a constant offset.
+// Signal to quantization noise over all samples of the first output, and the share of the noise
+// that is a constant offset.
 struct Noise {
   double sqnr_db = 0.0;
   double mean = 0.0;
@@ -81,8 +82,7 @@ Noise Measure(const Graph& graph, const integer::Network& network, const Dataset
       ++count;
     }
   }
-  return {10.0 * std::log10(signal / std::max(noise, 1e-300)),
-          offset / static_cast<double>(count)};
+  return {10.0 * std::log10(signal / std::max(noise, 1e-300)), offset / static_cast<double>(count)};
 }
 
 double SqnrOf(const std::string& body) {
@@ -121,7 +121,8 @@ TEST(Quantize, KeepsTheBoundaryLayout) {
     w = InputConstant float32[3x1x1x4] random(7)
     c = Convolution(t, w) {channel_last=true}
     u = Transpose(c) {transpose_axes=[0, 3, 1, 2]}
-    y = Output(u))"), 35.0);
+    y = Output(u))"),
+            35.0);
 }
 
 TEST(Quantize, KeepsElementwiseWork) {
@@ -135,7 +136,8 @@ TEST(Quantize, KeepsElementwiseWork) {
     d = Div(c, v)
     s = Swish(c)
     e = Concatenate(c, s) {axis=3}
-    y = Output(e))"), 30.0);
+    y = Output(e))"),
+            30.0);
 }
 
 TEST(Quantize, KeepsPoolingAndMovement) {
@@ -150,7 +152,8 @@ TEST(Quantize, KeepsPoolingAndMovement) {
     p = Pad(u) {padding_list=[0, 1, 0, 0, 0, 0, 2, 0], constant=0.5}
     q = Slice(p) {axis=[1, 3], start=[8, 0], end=[-1, 16], step=[-2, 3]}
     r = ReduceMean(q) {reduce_axes=[2], keep_dims=false}
-    y = Output(r))"), 28.0);
+    y = Output(r))"),
+            28.0);
 }
 
 TEST(Quantize, KeepsGlobalMaxima) {
@@ -166,7 +169,8 @@ TEST(Quantize, KeepsAnEvenGather) {
     j = InputConstant int64[scalar] [-1]
     g = Gather(x, i) {axis=1}
     h = Gather(g, j) {axis=0}
-    y = Output(h))"), 35.0);
+    y = Output(h))"),
+            35.0);
 }
 
 TEST(Quantize, KeepsSoftmaxOnAnyAxis) {
@@ -179,7 +183,8 @@ TEST(Quantize, KeepsProductsOfTwoValues) {
     x = Input float32[2x6x4]
     z = Input float32[4x5]
     m = MatMul(x, z)
-    y = Output(m))"), 35.0);
+    y = Output(m))"),
+            35.0);
 }
 
 // Everything that the kernels read.
@@ -187,8 +192,7 @@ std::string Fingerprint(const integer::Network& network) {
   std::string text;
   for (const integer::TensorInfo& tensor : network.tensors) {
     absl::StrAppend(&text, tensor.name, " ", tensor.shape.ToString(), " ",
-                    absl::Hex(std::bit_cast<uint32_t>(tensor.scale)), " ", tensor.zero_point,
-                    "\n");
+                    absl::Hex(std::bit_cast<uint32_t>(tensor.scale)), " ", tensor.zero_point, "\n");
   }
   for (const integer::Layer& layer : network.layers) {
     absl::StrAppend(&text, layer.name, " ", layer.params.index(), "\n");

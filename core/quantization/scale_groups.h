@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "absl/container/flat_hash_map.h"
+
 #include "core/ir/node.h"
 #include "core/quantization/plan.h"
 
@@ -25,18 +26,17 @@ class ScaleGroups {
   // only when all members are.
   void Add(const Node* source, const Member& member);
 
-  // Unites the groups of the operands of an addition, subtraction or concatenation, when they have the
-  // same kind of codes and no threshold is twice another one or more: beyond that the smaller range
-  // would lose a bit or more, and the operator can rescale.
-  void ShareOperands(const Node& node,
-                     const std::function<const Node*(const Node*)>& source_of);
+  // Unites the groups of the operands of an addition, subtraction or concatenation, when they have
+  // the same kind of codes and no threshold is twice another one or more: beyond that the smaller
+  // range would lose a bit or more, and the operator can rescale.
+  void ShareOperands(const Node& node, const std::function<const Node*(const Node*)>& source_of);
 
   ValueScale ScaleOf(const Node* source) const;
 
  private:
   const Node* Root(const Node* source) const;
 
-  absl::flat_hash_map<const Node*, Member> members_;     // by root
+  absl::flat_hash_map<const Node*, Member> members_;  // by root
   absl::flat_hash_map<const Node*, const Node*> parents_;
 };
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/check.h"
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
@@ -24,9 +25,16 @@ struct QuantizedChannel {
   int32_t bias = 0;
 };
 
-// Quantizes one channel at `scale`; returns the largest accumulator magnitude that it can reach.
-int64_t QuantizeAt(absl::Span<const float> weights, float bias, double input_scale,
-                   int64_t largest_input, QuantizedChannel& channel, int8_t* codes) {
+struct FloatChannel {
+  absl::Span<const float> weights;
+  float bias = 0.0f;
+};
+
+// Quantizes one channel at channel.scale; returns the largest accumulator magnitude it can reach.
+int64_t QuantizeAt(const FloatChannel& real, const ValueScale& input, QuantizedChannel& channel,
+                   int8_t* codes) {
+  const absl::Span<const float> weights = real.weights;
+  const int64_t largest_input = input.zero_point == 0 ? 128 : 255;
   const float inverse = static_cast<float>(1.0 / static_cast<double>(channel.scale));
   // Adding 1.5 * 2^23 leaves no fraction bits: the sum is rounded half to even.
   constexpr float kRounder = 12582912.0f;
@@ -37,37 +45,33 @@ int64_t QuantizeAt(absl::Span<const float> weights, float bias, double input_sca
     codes[k] = static_cast<int8_t>(code);
     magnitude += code < 0 ? -code : code;
   }
-  const double bias_code =
-      static_cast<double>(bias) / (input_scale * static_cast<double>(channel.scale));
+  const double bias_code = static_cast<double>(real.bias) /
+                           (static_cast<double>(input.scale) * static_cast<double>(channel.scale));
   const double held = std::clamp(bias_code, -0x1p40, 0x1p40);
   const int64_t rounded = RoundHalfEven(held);
-  channel.bias = static_cast<int32_t>(
-      std::clamp<int64_t>(rounded, -kAccumulatorLimit, kAccumulatorLimit));
+  channel.bias =
+      static_cast<int32_t>(std::clamp<int64_t>(rounded, -kAccumulatorLimit, kAccumulatorLimit));
   return magnitude * largest_input + std::abs(rounded);
 }
 
-QuantizedChannel QuantizeChannel(absl::Span<const float> weights, float bias,
-                                 const ValueScale& input, const ValueScale& output,
-                                 int8_t* codes) {
-  const double input_scale = input.scale;
+QuantizedChannel QuantizeChannel(const FloatChannel& real, const ValueScale& input,
+                                 const ValueScale& output, int8_t* codes) {
   float largest = 0.0f;
-  for (const float weight : weights) {
+  for (const float weight : real.weights) {
     largest = std::max(largest, std::abs(weight));
   }
   QuantizedChannel channel;
   double scale = static_cast<double>(largest) / 127.0;
   const bool dead = scale < kSmallestWeightScale;
   if (dead) {
-    scale = static_cast<double>(output.scale) / (256.0 * input_scale);
+    scale = static_cast<double>(output.scale) / (256.0 * static_cast<double>(input.scale));
   }
-  const int64_t largest_input = input.zero_point == 0 ? 128 : 255;
   // Each round enlarges the scale by what is missing; the first nearly always fits.
   for (int round = 0; round < 64; ++round) {
     channel.scale = static_cast<float>(std::clamp(scale, kSmallestWeightScale, 1e30));
-    const int64_t reach =
-        QuantizeAt(weights, bias, input_scale, largest_input, channel, codes);
+    const int64_t reach = QuantizeAt(real, input, channel, codes);
     if (dead) {
-      std::fill(codes, codes + weights.size(), int8_t{0});
+      std::fill(codes, codes + real.weights.size(), int8_t{0});
     }
     if (reach <= kAccumulatorLimit) {
       break;
@@ -78,8 +82,7 @@ QuantizedChannel QuantizeChannel(absl::Span<const float> weights, float bias,
   return channel;
 }
 
-absl::Status CheckFinite(const Node& node, absl::Span<const float> values,
-                         absl::string_view what) {
+absl::Status CheckFinite(const Node& node, absl::Span<const float> values, absl::string_view what) {
   for (const float value : values) {
     if (!std::isfinite(value)) {
       return Failure(FailureCode::kModelParseError,
@@ -92,9 +95,8 @@ absl::Status CheckFinite(const Node& node, absl::Span<const float> values,
 
 int32_t CodeOf(double real, const ValueScale& scale) {
   const double steps = std::isnan(real) ? 0.0 : real / static_cast<double>(scale.scale);
-  return static_cast<int32_t>(
-      std::clamp<int64_t>(scale.zero_point + RoundHalfEven(std::clamp(steps, -1e6, 1e6)), -128,
-                          127));
+  return static_cast<int32_t>(std::clamp<int64_t>(
+      scale.zero_point + RoundHalfEven(std::clamp(steps, -1e6, 1e6)), -128, 127));
 }
 
 }  // namespace
@@ -153,13 +155,13 @@ absl::StatusOr<integer::ConvParams> QuantizeLinear(const Node& node, const Linea
   const size_t products = static_cast<size_t>(form.products());
   for (size_t m = 0; m < form.bias.size(); ++m) {
     const QuantizedChannel channel =
-        QuantizeChannel(weights.subspan(m * products, products), form.bias[m], input, output,
+        QuantizeChannel({weights.subspan(m * products, products), form.bias[m]}, input, output,
                         conv.weights.data() + m * products);
     conv.weight_scales.push_back(channel.scale);
     conv.bias.push_back(channel.bias);
-    conv.requant.push_back(RequantFor(static_cast<double>(input.scale) *
-                                      static_cast<double>(channel.scale) /
-                                      static_cast<double>(output.scale)));
+    conv.requant.push_back(
+        RequantFor(static_cast<double>(input.scale) * static_cast<double>(channel.scale) /
+                   static_cast<double>(output.scale)));
   }
   return conv;
 }

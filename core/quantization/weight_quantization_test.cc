@@ -56,8 +56,7 @@ TEST_F(QuantizeLinearTest, KeepsTheBiasOfADeadChannel) {
 }
 
 TEST_F(QuantizeLinearTest, EnlargesTheScaleUnderALargeBias) {
-  QB_ASSERT_OK_AND_ASSIGN(const integer::ConvParams conv,
-                          Quantize(2, {1e-9f, -5e-10f}, {3.0f}));
+  QB_ASSERT_OK_AND_ASSIGN(const integer::ConvParams conv, Quantize(2, {1e-9f, -5e-10f}, {3.0f}));
   EXPECT_THAT(integer::CheckAccumulatorBound(conv, input_.zero_point), testing::IsOk());
   EXPECT_EQ(integer::ApplyRequant(conv.bias[0], conv.requant[0], 0, -128, 127), 60);
 }

@@ -1,10 +1,11 @@
-// .npy bytes from anywhere: an array or an error, never anything else. What parses is written and read
-// again without a change.
+// .npy bytes from anywhere: an array or an error, never anything else. What parses is written and
+// read again without a change.
 #include <cstddef>
 #include <cstdint>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+
 #include "core/base/check.h"
 #include "core/dataset/npy.h"
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/dataset/dataset.h"
 
 namespace qb::testing {
