@@ -138,7 +138,7 @@ double Seconds(const timeval& time) {
 }  // namespace
 
 std::string ExitReport::ToString() const {
-  const std::string how =
+  std::string how =
       signal != 0 ? absl::StrCat("ended by signal ", signal, " (", strsignal(signal), ")")
                   : absl::StrCat("exited with code ", exit_code);
   switch (kind) {

@@ -24,6 +24,7 @@ constexpr seconds kCallDeadline(10);
 // only the last resort.
 constexpr seconds kStreamDeadline(3600);
 constexpr seconds kConnectWait(1);
+constexpr int kMaxAnswerBytes = 256 << 20;
 
 // A connection that broke in the middle of a call shows as one of these instead of UNAVAILABLE.
 bool IsBrokenConnection(const grpc::Status& status) {
@@ -74,6 +75,8 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& server) {
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  // Several assignments with manifests of up to 4 MiB each may come in one answer.
+  arguments.SetMaxReceiveMessageSize(kMaxAnswerBytes);
   // We retry with the protocol's own rules (fences, offsets).
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   return grpc::CreateCustomChannel(server, grpc::InsecureChannelCredentials(), arguments);
