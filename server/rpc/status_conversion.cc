@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/cord.h"
+#include "absl/strings/str_cat.h"
 #include "core/base/failure.h"
 #include "server/jobs/job_failure.h"
 #include "server/service/status_details.h"
@@ -20,12 +21,15 @@ grpc::Status ToGrpcStatus(const absl::Status& status, grpc::ServerContextBase* c
     }
     has_failure = has_failure || url == "qb/failure_code";
   });
+  std::string message;
   if (has_failure) {
-    context->AddTrailingMetadata("qbc-failure",
-                                 std::string(FailureRowOf(FailureCodeOf(status)).name));
+    const absl::string_view name = FailureRowOf(FailureCodeOf(status)).name;
+    context->AddTrailingMetadata("qbc-failure", std::string(name));
+    message = absl::StrCat(name, ": ");
   }
+  absl::StrAppend(&message, status.message());
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()),
-                      std::string(CutUtf8(status.message(), kMaxFailureMessageBytes)));
+                      std::string(CutUtf8(message, kMaxFailureMessageBytes)));
 }
 
 }  // namespace qb::server

@@ -30,7 +30,7 @@ absl::Status CheckTarget(const std::vector<std::string>& targets, const std::str
     return absl::OkStatus();
   }
   return Failure(FailureCode::kTargetError,
-                 absl::StrCat("TARGET_ERROR: spec.target_device: '", target,
+                 absl::StrCat("spec.target_device: '", target,
                               "' is not known; known are ", absl::StrJoin(targets, ", ")));
 }
 
