@@ -4,6 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+
 #include "core/base/check.h"
 #include "core/base/failure.h"
 #include "core/frontends/onnx/onnx_import.h"
