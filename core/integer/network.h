@@ -3,7 +3,10 @@
 // docs/numerics.md; nothing here is ever computed in floating point but quantize/dequantize at the
 // border.
 //
-// Tensors are NHWC (rank 4, batch 1) or of any rank where only elementwise work touches them.
+// Tensors are NHWC (rank 4, batch 1) or of any rank where only elementwise work touches them. Codes
+// are int8; int16 codes are symmetric (zero point 0, in [-32767, 32767]) and enter and leave by
+// convolution, matrix product, elementwise, Requant, Quantize, Dequantize and the layers that move
+// elements.
 #pragma once
 
 #include <cstdint>
@@ -36,16 +39,47 @@ struct Requant {
 
 // Convolution (plain, grouped, depthwise) and fully connected layers (1x1 kernel).
 // acc[m] = bias[m] + sum (x - input zero point) * w; padding contributes real zero.
-// Weights: int8 in [-127, 127], OHWI = [M, Kh, Kw, C / groups]. requant and bias have M entries.
+// Weights OHWI = [M, Kh, Kw, C / groups]: 4 bit in [-7, 7] and 8 bit in [-127, 127] in `weights`,
+// 16 bit in [-32768, 32639] in `weights16`; the other vector is empty. requant has M entries, and so
+// has the bias: `wide_bias` where IsWide, else `bias`; the other is empty.
 struct ConvParams {
   int64_t kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
   int64_t pad_top = 0, pad_bottom = 0, pad_left = 0, pad_right = 0;
   int64_t groups = 1;
+  int32_t weight_bits = 8;  // 4, 8, 16
   std::vector<int8_t> weights;
+  std::vector<int16_t> weights16;
   std::vector<float> weight_scales;  // [M]; documentation and export only, never arithmetic
   std::vector<int32_t> bias;
+  std::vector<int64_t> wide_bias;
   std::vector<Requant> requant;
   int32_t clamp_min = -128, clamp_max = 127;  // codes; a fused Relu or Clip narrows them
+
+  int64_t weight_count() const {
+    return static_cast<int64_t>(weight_bits == 16 ? weights16.size() : weights.size());
+  }
+  int32_t weight(int64_t index) const {
+    const size_t at = static_cast<size_t>(index);
+    return weight_bits == 16 ? int32_t{weights16[at]} : int32_t{weights[at]};
+  }
+  int64_t bias_of(int64_t channel) const {
+    const size_t at = static_cast<size_t>(channel);
+    return wide_bias.empty() ? int64_t{bias[at]} : wide_bias[at];
+  }
+};
+
+// Whether sums are 64-bit: 16-bit input or weights.
+inline bool IsWide(const ConvParams& conv, const TensorInfo& input) {
+  return input.dtype == DType::kInt16 || conv.weight_bits == 16;
+}
+
+// The same turned around: input pixel (iy, ix) and tap (ky, kx) add to the result at
+// (iy stride_h + ky dilation_h - pad_top, ix stride_w + kx dilation_w - pad_left). The result has
+// (in - 1) stride + dilation (kernel - 1) + 1 + output_pad - pads rows and columns. Weights lie as in
+// a convolution: [M, Kh, Kw, C / groups], M result channels, taps not flipped.
+struct ConvTransposeParams {
+  ConvParams conv;
+  int64_t output_pad_h = 0, output_pad_w = 0;  // below and to the right
 };
 
 // Product of two activations: a [.., M, K] times b [.., K, N]; leading dimensions equal or 1.
@@ -103,8 +137,18 @@ struct ConcatParams {
   std::vector<uint8_t> same_scale;    // one an input: 1 = codes are copied
 };
 
+// Between any two of int8 and int16.
 struct RequantParams {
   Requant requant;
+};
+
+// x >= zero point: code = R(x - zp) with `positive`. Below it: with negative[channel], and the result
+// negated (before the output's zero point is added) where negate[channel] is 1: a slope below zero.
+// Channels are the last axis; one entry serves all.
+struct PReluParams {
+  Requant positive;
+  std::vector<Requant> negative;
+  std::vector<uint8_t> negate;
 };
 
 struct SliceParams {
@@ -127,6 +171,18 @@ struct ResizeNearestParams {
   std::vector<int32_t> row_index, column_index;
 };
 
+// The result's place i along an axis lies between low[i] and high[i]: weights 2^bits - fraction[i]
+// and fraction[i], in [0, 2^bits].
+struct LinearAxis {
+  std::vector<int32_t> low, high, fraction;
+};
+// code = zp + RNE(sum (x - zp) * row weight * column weight / 2^(2 bits)): one rounding. Input and
+// output share scale and zero point.
+struct ResizeLinearParams {
+  int32_t fraction_bits = 14;  // 1 to 15
+  LinearAxis rows, columns;
+};
+
 // NHWC [1, H, W, C] -> [1, H b, W b, C / b^2]. Source channel of (dy, dx, c): dcr (dy b + dx) C' + c,
 // crd c b^2 + dy b + dx.
 struct DepthToSpaceParams {
@@ -142,7 +198,7 @@ using LayerParams =
     std::variant<ConvParams, MatMulParams, EltwiseParams, PoolParams, ReduceParams, LutParams,
                  SoftmaxParams, ConcatParams, RequantParams, SliceParams, PadParams, TransposeParams,
                  ReshapeParams, ResizeNearestParams, DepthToSpaceParams, QuantizeParams,
-                 DequantizeParams>;
+                 DequantizeParams, ConvTransposeParams, ResizeLinearParams, PReluParams>;
 
 struct Layer {
   std::string name;         // the graph node that it computes (the last one of a fused chain)

@@ -12,6 +12,12 @@ namespace {
 // Multipliers of an addition stay below this: products with |x - zp| <= 255 stay below 2^41.
 constexpr double kMostAddMultiplier = 4294967296.0;
 constexpr int32_t kMostAddShift = 62;
+constexpr int64_t kMostWideSum = int64_t{1} << 62;
+
+// Where 64-bit sums meet 31-bit mantissas.
+__extension__ using Wide = __int128;
+
+Wide Magnitude(int64_t value) { return value < 0 ? -Wide{value} : Wide{value}; }
 
 // std::nearbyint follows the rounding mode; half to even is the mode that a process starts with, but
 // a number in a file must not depend on it.
@@ -85,29 +91,53 @@ absl::StatusOr<AddScaling> AddScalingFromRatios(double ratio_a, double ratio_b) 
   return scaling;
 }
 
-int64_t AccumulatorBound(const ConvParams& conv, int64_t channel, int32_t input_zero_point) {
-  const int64_t channels = static_cast<int64_t>(conv.bias.size());
-  const int64_t length = static_cast<int64_t>(conv.weights.size()) / channels;
-  const int8_t* weights = conv.weights.data() + channel * length;
-  int64_t magnitude = 0;
-  for (int64_t k = 0; k < length; ++k) {
-    magnitude += std::abs(int32_t{weights[k]});
-  }
-  const int64_t most_input = std::max(std::abs(int64_t{-128} - input_zero_point),
-                                      std::abs(int64_t{127} - input_zero_point));
-  return magnitude * most_input + std::abs(int64_t{conv.bias[static_cast<size_t>(channel)]});
+int32_t ApplyWideRequant(int64_t acc, Requant requant, int32_t zero_point, int32_t low,
+                         int32_t high) {
+  const Wide product = Wide{acc} * requant.mantissa;
+  const Wide half = Wide{1} << (requant.shift - 1);
+  const Wide odd = (product >> requant.shift) & 1;
+  const Wide rounded = ((product + half - 1 + odd) >> requant.shift) + zero_point;
+  return rounded < low ? low : (rounded > high ? high : static_cast<int32_t>(rounded));
 }
 
-absl::Status CheckAccumulatorBound(const ConvParams& conv, int32_t input_zero_point) {
-  for (size_t m = 0; m < conv.bias.size(); ++m) {
-    const int64_t bound = AccumulatorBound(conv, static_cast<int64_t>(m), input_zero_point);
-    if (bound >= int64_t{1} << 31) {
+int64_t AccumulatorBound(const ConvParams& conv, int64_t channel, const TensorInfo& input) {
+  const int64_t length = conv.weight_count() / static_cast<int64_t>(conv.requant.size());
+  int64_t magnitude = 0;
+  for (int64_t k = channel * length; k < (channel + 1) * length; ++k) {
+    magnitude += std::abs(conv.weight(k));
+  }
+  const int64_t most_input =
+      std::max(std::abs(int64_t{LeastCode(input.dtype)} - input.zero_point),
+               std::abs(int64_t{MostCode(input.dtype)} - input.zero_point));
+  const Wide bound = Wide{magnitude} * most_input + Magnitude(conv.bias_of(channel));
+  return bound > kMostWideSum ? kMostWideSum : static_cast<int64_t>(bound);
+}
+
+int64_t AccumulatorBound(const ConvParams& conv, int64_t channel, int32_t input_zero_point) {
+  TensorInfo input;
+  input.zero_point = input_zero_point;
+  return AccumulatorBound(conv, channel, input);
+}
+
+absl::Status CheckAccumulatorBound(const ConvParams& conv, const TensorInfo& input) {
+  const bool wide = IsWide(conv, input);
+  const int64_t limit = wide ? kMostWideSum : int64_t{1} << 31;
+  for (size_t m = 0; m < conv.requant.size(); ++m) {
+    const int64_t bound = AccumulatorBound(conv, static_cast<int64_t>(m), input);
+    if (bound >= limit) {
       return absl::InvalidArgumentError(
           absl::StrCat("output channel ", m, ": the accumulator may reach ", bound,
-                       ", more than an int32 holds; enlarge the weight scale of this channel"));
+                       wide ? ", more than 2^62; " : ", more than an int32 holds; ",
+                       "enlarge the weight scale of this channel"));
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckAccumulatorBound(const ConvParams& conv, int32_t input_zero_point) {
+  TensorInfo input;
+  input.zero_point = input_zero_point;
+  return CheckAccumulatorBound(conv, input);
 }
 
 }  // namespace qb::integer

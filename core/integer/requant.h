@@ -31,6 +31,11 @@ inline int32_t ApplyRequant(int32_t acc, Requant requant, int32_t zero_point, in
   return static_cast<int32_t>(Clamp(zero_point + RoundShift(product, requant.shift), low, high));
 }
 
+// The same for 64-bit accumulators: the product has up to 93 bits and is formed in 128.
+// Precondition: |acc| < 2^62.
+int32_t ApplyWideRequant(int64_t acc, Requant requant, int32_t zero_point, int32_t low,
+                         int32_t high);
+
 // numerator / denominator rounded half to even. Precondition: numerator >= 0, denominator > 0, and
 // twice the denominator fits in int64.
 int64_t DivideRoundHalfEven(int64_t numerator, int64_t denominator);
@@ -58,7 +63,14 @@ absl::StatusOr<AddScaling> AddScalingFromRatios(double ratio_a, double ratio_b);
 // sum |w| * max |x - zero point| + |bias| < 2^31 for every possible int8 input.
 // Errors: InvalidArgument naming the channel and its bound.
 absl::Status CheckAccumulatorBound(const ConvParams& conv, int32_t input_zero_point);
-// The left side of that inequality for one channel. Precondition: weights has M equal slices.
+// The same for any type of input and weights. Sums of layers that are IsWide must stay below 2^62.
+absl::Status CheckAccumulatorBound(const ConvParams& conv, const TensorInfo& input);
+// The left side of that inequality for one channel. Precondition: the weights are M equal slices.
 int64_t AccumulatorBound(const ConvParams& conv, int64_t channel, int32_t input_zero_point);
+int64_t AccumulatorBound(const ConvParams& conv, int64_t channel, const TensorInfo& input);
+
+// The codes that a tensor of this type may hold: [-128, 127] or [-32767, 32767].
+inline int32_t LeastCode(DType dtype) { return dtype == DType::kInt16 ? -32767 : -128; }
+inline int32_t MostCode(DType dtype) { return dtype == DType::kInt16 ? 32767 : 127; }
 
 }  // namespace qb::integer

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/check.h"
 #include "core/base/status_macros.h"
 #include "core/integer/kernels/conv.h"
+#include "core/integer/kernels/conv_transpose.h"
 #include "core/integer/kernels/kernel_call.h"
 #include "core/integer/validate.h"
 
@@ -21,6 +23,7 @@ constexpr Kernel kKernels[] = {
     RunConvReference, RunMatMul,  RunEltwise,       RunPool,         RunReduce,   RunLut,
     RunSoftmax,       RunConcat,  RunRescale,       RunSlice,        RunPad,      RunTranspose,
     RunReshape,       RunResizeNearest, RunDepthToSpace, RunQuantize, RunDequantize,
+    RunConvTransposeReference, RunResizeLinear, RunPRelu,
 };
 static_assert(std::size(kKernels) == std::variant_size_v<LayerParams>, "a layer kind has no kernel");
 
@@ -52,6 +55,10 @@ absl::StatusOr<LayerKernel> LayerKernel::Create(const Layer& layer, const Networ
   if (std::holds_alternative<ConvParams>(layer.params) && level != KernelLevel::kReference) {
     kernel.conv_ = PackConv(layer, network, level);
   }
+  if (std::holds_alternative<ConvTransposeParams>(layer.params) &&
+      level != KernelLevel::kReference) {
+    kernel.transpose_ = PackConvTranspose(layer, network, level);
+  }
   return kernel;
 }
 
@@ -60,8 +67,21 @@ void LayerKernel::Run(absl::Span<const void* const> inputs, void* output, Scratc
   const KernelCall call{*layer_, *network_, inputs, output, level_, scratch};
   if (conv_ != nullptr) {
     RunConvPacked(call, *conv_);
+  } else if (transpose_ != nullptr) {
+    RunConvTransposePacked(call, *transpose_);
   } else {
     kKernels[layer_->params.index()](call);
+  }
+}
+
+void LayerKernel::RunRows(absl::Span<const void* const> inputs, void* output, int64_t begin,
+                          int64_t end, Scratch& scratch) const {
+  QB_CHECK(std::holds_alternative<ConvParams>(layer_->params) && 0 <= begin && begin < end);
+  const KernelCall call{*layer_, *network_, inputs, output, level_, scratch, {begin, end}};
+  if (conv_ != nullptr) {
+    RunConvPacked(call, *conv_);
+  } else {
+    RunConvReference(call);
   }
 }
 
@@ -76,6 +96,7 @@ bool MayRunInPlace(const Layer& layer, const Network& network, int input) {
   }
   return std::holds_alternative<LutParams>(layer.params) ||
          std::holds_alternative<RequantParams>(layer.params) ||
+         std::holds_alternative<PReluParams>(layer.params) ||
          std::holds_alternative<SoftmaxParams>(layer.params) ||
          std::holds_alternative<ReshapeParams>(layer.params);
 }
@@ -156,10 +177,12 @@ namespace {
 
 // Adds to sums[c] what one tap meets in one row of the input: (x - zero point) of every pixel that an
 // output pixel of the row looks at through it. `column` is the tap's column for the first output pixel.
-void AddTapRow(const Window& w, const int8_t* row, int64_t column, int32_t zero_point,
+template <typename Code>
+void AddTapRow(const Window& w, const Code* row, int64_t column, int32_t zero_point,
                int64_t* sums) {
-  // A row of codes fits int32: at most 2^24 of them, each below 2^7.
-  std::vector<int32_t> row_sums(static_cast<size_t>(w.in_c), 0);
+  // A row of int8 codes fits int32: at most 2^24 of them, each below 2^7.
+  using Sum = std::conditional_t<sizeof(Code) == 1, int32_t, int64_t>;
+  std::vector<Sum> row_sums(static_cast<size_t>(w.in_c), 0);
   int64_t met = 0;
   for (int64_t ox = 0; ox < w.out_w; ++ox) {
     const int64_t x = ox * w.stride_w + column;
@@ -167,7 +190,7 @@ void AddTapRow(const Window& w, const int8_t* row, int64_t column, int32_t zero_
       continue;
     }
     ++met;
-    const int8_t* pixel = row + x * w.in_c;
+    const Code* pixel = row + x * w.in_c;
     for (int64_t c = 0; c < w.in_c; ++c) {
       row_sums[static_cast<size_t>(c)] += pixel[c];
     }
@@ -188,9 +211,15 @@ std::vector<int64_t> ConvTapSums(const Layer& layer, const Network& network, con
     const int64_t column = tap % w.kernel_w * w.dilation_w - w.pad_left;
     for (int64_t oy = 0; oy < w.out_h; ++oy) {
       const int64_t y = oy * w.stride_h - w.pad_top + tap / w.kernel_w * w.dilation_h;
-      if (y >= 0 && y < w.in_h) {
-        AddTapRow(w, static_cast<const int8_t*>(input) + y * w.in_w * w.in_c, column, x.zero_point,
-                  sums.data() + tap * w.in_c);
+      if (y < 0 || y >= w.in_h) {
+        continue;
+      }
+      int64_t* to = sums.data() + tap * w.in_c;
+      const int64_t row = y * w.in_w * w.in_c;
+      if (x.dtype == DType::kInt16) {
+        AddTapRow(w, static_cast<const int16_t*>(input) + row, column, x.zero_point, to);
+      } else {
+        AddTapRow(w, static_cast<const int8_t*>(input) + row, column, x.zero_point, to);
       }
     }
   }
@@ -207,12 +236,12 @@ std::vector<int64_t> ConvAccumulatorSums(const Layer& layer, const Network& netw
   const int64_t group_out = w.out_c / conv.groups;
   std::vector<int64_t> sums(static_cast<size_t>(w.out_c));
   for (int64_t m = 0; m < w.out_c; ++m) {
-    int64_t sum = w.out_h * w.out_w * conv.bias[static_cast<size_t>(m)];
+    int64_t sum = w.out_h * w.out_w * conv.bias_of(m);
     for (int64_t tap = 0; tap < w.taps(); ++tap) {
-      const int8_t* weights = conv.weights.data() + (m * w.taps() + tap) * group_in;
+      const int64_t first = (m * w.taps() + tap) * group_in;
       const int64_t* values = tap_sums.data() + tap * w.in_c + m / group_out * group_in;
       for (int64_t c = 0; c < group_in; ++c) {
-        sum += weights[c] * values[c];
+        sum += conv.weight(first + c) * values[c];
       }
     }
     sums[static_cast<size_t>(m)] = sum;

@@ -17,6 +17,7 @@
 namespace qb::integer {
 
 struct PackedConv;
+struct PackedTranspose;
 
 // A layer made ready to run many times (weights packed for this processor). Immutable, thread-safe.
 class LayerKernel {
@@ -33,6 +34,11 @@ class LayerKernel {
   // of an input where MayRunInPlace says so; otherwise they do not overlap.
   void Run(absl::Span<const void* const> inputs, void* output, Scratch& scratch) const;
 
+  // Rows [begin, end) of the result of a convolution, from the whole input into the whole output.
+  // Precondition: the layer is a convolution with as many rows.
+  void RunRows(absl::Span<const void* const> inputs, void* output, int64_t begin, int64_t end,
+               Scratch& scratch) const;
+
   const Layer& layer() const { return *layer_; }
 
  private:
@@ -42,6 +48,7 @@ class LayerKernel {
   const Network* network_ = nullptr;
   KernelLevel level_ = KernelLevel::kReference;
   std::unique_ptr<const PackedConv> conv_;
+  std::unique_ptr<const PackedTranspose> transpose_;
 };
 
 // True when the layer's output may take the memory of its input number `input`: the kernel reads an

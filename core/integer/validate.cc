@@ -82,9 +82,10 @@ absl::Status CheckOrder(const Layer& layer, const Network& network, std::vector<
 
 absl::Status ValidateTensor(const TensorInfo& tensor) {
   const std::string where = absl::StrCat("tensor '", tensor.name, "': ");
-  if (tensor.dtype != DType::kInt8 && tensor.dtype != DType::kFloat32) {
+  if (tensor.dtype != DType::kInt8 && tensor.dtype != DType::kInt16 &&
+      tensor.dtype != DType::kFloat32) {
     return absl::InvalidArgumentError(
-        absl::StrCat(where, "type ", DTypeName(tensor.dtype), "; accepted: int8, float32"));
+        absl::StrCat(where, "type ", DTypeName(tensor.dtype), "; accepted: int8, int16, float32"));
   }
   if (tensor.shape.rank() > kMostRank) {
     return absl::InvalidArgumentError(
@@ -105,6 +106,10 @@ absl::Status ValidateTensor(const TensorInfo& tensor) {
   if (tensor.zero_point < -128 || tensor.zero_point > 127) {
     return absl::InvalidArgumentError(
         absl::StrCat(where, "zero point ", tensor.zero_point, "; accepted: -128 to 127"));
+  }
+  if (tensor.dtype == DType::kInt16 && tensor.zero_point != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(where, "int16 with zero point ", tensor.zero_point, "; accepted: 0"));
   }
   return absl::OkStatus();
 }
@@ -144,7 +149,8 @@ const char* LayerKindName(const LayerParams& params) {
   static constexpr const char* kNames[] = {
       "convolution", "matmul", "elementwise", "pool",      "reduce",         "lookup",
       "softmax",     "concat", "rescale",     "slice",     "pad",            "transpose",
-      "reshape",     "resize_nearest",        "depth_to_space", "quantize",  "dequantize"};
+      "reshape",     "resize_nearest",        "depth_to_space", "quantize",  "dequantize",
+      "conv_transpose", "resize_linear",      "prelu"};
   static_assert(std::size(kNames) == std::variant_size_v<LayerParams>, "a layer kind has no name");
   return kNames[params.index()];
 }

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status_macros.h"
+#include "core/integer/kernels/conv_transpose.h"
 #include "core/integer/kernels/window.h"
 #include "core/integer/requant.h"
 
@@ -43,9 +44,10 @@ absl::Status CheckRequant(Requant requant) {
   return absl::OkStatus();
 }
 
-absl::Status CheckClamp(int32_t low, int32_t high) {
-  if (low < -128 || high > 127 || low > high) {
-    return Bad("clamp to [", low, ", ", high, "]; accepted: an interval within [-128, 127]");
+absl::Status CheckClamp(int32_t low, int32_t high, DType dtype = DType::kInt8) {
+  if (low < LeastCode(dtype) || high > MostCode(dtype) || low > high) {
+    return Bad("clamp to [", low, ", ", high, "]; accepted: an interval within [", LeastCode(dtype),
+               ", ", MostCode(dtype), "]");
   }
   return absl::OkStatus();
 }
@@ -58,6 +60,23 @@ absl::Status CheckInt8(const Operands& t) {
   }
   if (t.y().dtype != DType::kInt8) {
     return Bad("the output has type ", DTypeName(t.y().dtype), "; accepted: int8");
+  }
+  return absl::OkStatus();
+}
+
+bool IsCode(const TensorInfo& tensor) {
+  return tensor.dtype == DType::kInt8 || tensor.dtype == DType::kInt16;
+}
+
+// Each tensor for itself.
+absl::Status CheckCodes(const Operands& t) {
+  for (size_t i = 0; i < t.count(); ++i) {
+    if (!IsCode(t.x(i))) {
+      return Bad("input ", i, " has type ", DTypeName(t.x(i).dtype), "; accepted: int8, int16");
+    }
+  }
+  if (!IsCode(t.y())) {
+    return Bad("the output has type ", DTypeName(t.y().dtype), "; accepted: int8, int16");
   }
   return absl::OkStatus();
 }
@@ -156,27 +175,48 @@ absl::Status CheckRequants(const std::vector<Requant>& requants) {
   return absl::OkStatus();
 }
 
-absl::Status CheckConvTables(const ConvParams& p, const Window& w, int32_t zero_point) {
+absl::Status CheckWeights(const ConvParams& p) {
+  if (p.weight_bits != 4 && p.weight_bits != 8 && p.weight_bits != 16) {
+    return Bad("weights of ", p.weight_bits, " bits; accepted: 4, 8, 16");
+  }
+  if (!(p.weight_bits == 16 ? p.weights.empty() : p.weights16.empty())) {
+    return Bad("there are 8-bit and 16-bit weights; accepted: one kind");
+  }
+  const int32_t most = p.weight_bits == 16 ? 32639 : (p.weight_bits == 8 ? 127 : 7);
+  const int32_t least = p.weight_bits == 16 ? -32768 : -most;
+  const int64_t count = p.weight_count();
+  for (int64_t i = 0; i < count; ++i) {
+    if (p.weight(i) < least || p.weight(i) > most) {
+      return Bad("a weight is ", p.weight(i), "; accepted: ", least, " to ", most);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckConvTables(const ConvParams& p, const Window& w, const TensorInfo& x) {
   const int64_t group_in = w.in_c / p.groups;
   const int64_t length = w.taps() * group_in;  // < 2^16 * 2^16 * 2^24
-  if (length > (int64_t{1} << 40) / w.out_c ||
-      static_cast<int64_t>(p.weights.size()) != length * w.out_c) {
-    return Bad("there are ", p.weights.size(), " weights; accepted: ", length, " for each of ",
+  if (length > (int64_t{1} << 40) / w.out_c || p.weight_count() != length * w.out_c) {
+    return Bad("there are ", p.weight_count(), " weights; accepted: ", length, " for each of ",
                w.out_c, " output channels");
   }
-  if (static_cast<int64_t>(p.bias.size()) != w.out_c ||
+  const bool wide = IsWide(p, x);
+  const size_t biases = wide ? p.wide_bias.size() : p.bias.size();
+  if (static_cast<int64_t>(biases) != w.out_c ||
       static_cast<int64_t>(p.requant.size()) != w.out_c) {
-    return Bad("there are ", p.bias.size(), " biases and ", p.requant.size(),
+    return Bad("there are ", biases, wide ? " wide" : "", " biases and ", p.requant.size(),
                " requantizations; accepted: one for each of ", w.out_c, " output channels");
+  }
+  if (wide ? !p.bias.empty() : !p.wide_bias.empty()) {
+    return Bad("there are 32-bit and 64-bit biases; accepted: 64 bits with 16-bit input or weights, "
+               "else 32");
   }
   if (!p.weight_scales.empty() && static_cast<int64_t>(p.weight_scales.size()) != w.out_c) {
     return Bad("there are ", p.weight_scales.size(), " weight scales for ", w.out_c, " channels");
   }
   QB_RETURN_IF_ERROR(CheckRequants(p.requant));
-  if (std::find(p.weights.begin(), p.weights.end(), int8_t{-128}) != p.weights.end()) {
-    return Bad("a weight is -128; accepted: -127 to 127");
-  }
-  return CheckAccumulatorBound(p, zero_point);
+  QB_RETURN_IF_ERROR(CheckWeights(p));
+  return CheckAccumulatorBound(p, x);
 }
 
 // Images; or tensors of any rank whose last axis is the channels, where one pixel meets one pixel.
@@ -190,18 +230,55 @@ absl::Status CheckConvShapes(const ConvParams& p, const Operands& t) {
   return absl::OkStatus();
 }
 
-absl::Status CheckKind(const ConvParams& p, const Operands& t) {
-  QB_RETURN_IF_ERROR(CheckInt8(t));
-  QB_RETURN_IF_ERROR(CheckGeometry(p));
-  QB_RETURN_IF_ERROR(CheckClamp(p.clamp_min, p.clamp_max));
-  QB_RETURN_IF_ERROR(CheckConvShapes(p, t));
-  const Window w = WindowOf(p, t.x(0).shape, t.y().shape);
+absl::Status CheckGroups(const ConvParams& p, const Window& w) {
   if (p.groups < 1 || w.in_c % p.groups != 0 || w.out_c % p.groups != 0) {
     return Bad(p.groups, " groups of ", w.in_c, " input and ", w.out_c,
                " output channels; accepted: a divisor of both");
   }
+  return absl::OkStatus();
+}
+
+absl::Status CheckKind(const ConvParams& p, const Operands& t) {
+  QB_RETURN_IF_ERROR(CheckCodes(t));
+  QB_RETURN_IF_ERROR(CheckGeometry(p));
+  QB_RETURN_IF_ERROR(CheckClamp(p.clamp_min, p.clamp_max, t.y().dtype));
+  QB_RETURN_IF_ERROR(CheckConvShapes(p, t));
+  const Window w = WindowOf(p, t.x(0).shape, t.y().shape);
+  QB_RETURN_IF_ERROR(CheckGroups(p, w));
   QB_RETURN_IF_ERROR(CheckWindow(w, /*ceil=*/false));
-  return CheckConvTables(p, w, t.x(0).zero_point);
+  return CheckConvTables(p, w, t.x(0));
+}
+
+absl::Status CheckKind(const ConvTransposeParams& p, const Operands& t) {
+  QB_RETURN_IF_ERROR(CheckCodes(t));
+  QB_RETURN_IF_ERROR(CheckGeometry(p.conv));
+  QB_RETURN_IF_ERROR(CheckClamp(p.conv.clamp_min, p.conv.clamp_max, t.y().dtype));
+  QB_RETURN_IF_ERROR(CheckRank4(t));
+  for (const int64_t pad : {p.output_pad_h, p.output_pad_w}) {
+    if (pad < 0 || pad > kMostGeometry) {
+      return Bad("output padding ", pad, "; accepted: 0 to ", kMostGeometry);
+    }
+  }
+  // Checked as the convolution that it is over an image with zeros between the pixels.
+  const ConvParams stuffed = StuffedGeometry(p);
+  for (const int64_t pad :
+       {stuffed.pad_top, stuffed.pad_bottom, stuffed.pad_left, stuffed.pad_right}) {
+    if (pad < 0) {
+      return Bad("a padding reaches beyond the kernel; accepted: up to dilation * (kernel - 1)");
+    }
+  }
+  // Each factor is below 2^41, the result checked against 2^31 before the product with the channels.
+  const Shape& x = t.x(0).shape;
+  const int64_t height = (x[1] - 1) * p.conv.stride_h + 1;
+  const int64_t width = (x[2] - 1) * p.conv.stride_w + 1;
+  if (height > kMostPaddedElements / width || height * width > kMostPaddedElements / x[3]) {
+    return Bad("the input of ", x.ToString(), " with strides ", p.conv.stride_h, " and ",
+               p.conv.stride_w, " is too large; accepted: up to 2^31 elements");
+  }
+  const Window w = WindowOf(stuffed, StuffedShape(p, x), t.y().shape);
+  QB_RETURN_IF_ERROR(CheckGroups(p.conv, w));
+  QB_RETURN_IF_ERROR(CheckWindow(w, /*ceil=*/false));
+  return CheckConvTables(p.conv, w, t.x(0));
 }
 
 absl::Status CheckMatrices(const Operands& t) {
@@ -221,7 +298,8 @@ absl::Status CheckMatrices(const Operands& t) {
   }
   dims.push_back(a[rank - 2]);
   dims.push_back(b[rank - 1]);
-  if (a[rank - 1] > kMostCodeProducts) {
+  const bool wide = t.x(0).dtype == DType::kInt16 || t.x(1).dtype == DType::kInt16;
+  if (!wide && a[rank - 1] > kMostCodeProducts) {
     return Bad("the sum over ", a[rank - 1], " products may leave int32; accepted: up to ",
                kMostCodeProducts);
   }
@@ -229,16 +307,16 @@ absl::Status CheckMatrices(const Operands& t) {
 }
 
 absl::Status CheckKind(const MatMulParams& p, const Operands& t) {
-  QB_RETURN_IF_ERROR(CheckInt8(t));
+  QB_RETURN_IF_ERROR(CheckCodes(t));
   QB_RETURN_IF_ERROR(CheckRequant(p.requant));
-  QB_RETURN_IF_ERROR(CheckClamp(p.clamp_min, p.clamp_max));
+  QB_RETURN_IF_ERROR(CheckClamp(p.clamp_min, p.clamp_max, t.y().dtype));
   return CheckMatrices(t);
 }
 
 absl::Status CheckKind(const EltwiseParams& p, const Operands& t) {
-  QB_RETURN_IF_ERROR(CheckInt8(t));
+  QB_RETURN_IF_ERROR(CheckCodes(t));
   QB_RETURN_IF_ERROR(CheckRequant(p.mul_requant));
-  QB_RETURN_IF_ERROR(CheckClamp(p.clamp_min, p.clamp_max));
+  QB_RETURN_IF_ERROR(CheckClamp(p.clamp_min, p.clamp_max, t.y().dtype));
   if (p.kind != EltwiseKind::kAdd && p.kind != EltwiseKind::kSub && p.kind != EltwiseKind::kMul) {
     return Bad("unknown operation ", static_cast<int>(p.kind));
   }
@@ -366,8 +444,22 @@ absl::Status CheckKind(const ConcatParams& p, const Operands& t) {
   return CheckShape(t, dims);
 }
 
-absl::Status CheckKind(const RequantParams& p, const Operands& t) {
+absl::Status CheckKind(const PReluParams& p, const Operands& t) {
   QB_RETURN_IF_ERROR(CheckInt8(t));
+  QB_RETURN_IF_ERROR(CheckRequant(p.positive));
+  QB_RETURN_IF_ERROR(CheckRequants(p.negative));
+  const int64_t rank = t.x(0).shape.rank();
+  const int64_t channels = rank == 0 ? 1 : t.x(0).shape[rank - 1];
+  const int64_t entries = static_cast<int64_t>(p.negative.size());
+  if ((entries != 1 && entries != channels) || p.negate.size() != p.negative.size()) {
+    return Bad("there are ", entries, " rescalings and ", p.negate.size(), " signs for ", channels,
+               " channels; accepted: one, or one a channel");
+  }
+  return CheckShape(t, t.x(0).shape.dims());
+}
+
+absl::Status CheckKind(const RequantParams& p, const Operands& t) {
+  QB_RETURN_IF_ERROR(CheckCodes(t));
   QB_RETURN_IF_ERROR(CheckRequant(p.requant));
   return CheckSameElements(t);
 }
@@ -405,8 +497,9 @@ absl::Status CheckKind(const PadParams& p, const Operands& t) {
     return Bad("input ", x.ToString(), ", output ", y.ToString(), ", ", p.begin.size(),
                " begins; accepted: one rank");
   }
-  if (p.code < -128 || p.code > 127) {
-    return Bad("padding code ", p.code, "; accepted: -128 to 127");
+  if (p.code < LeastCode(t.y().dtype) || p.code > MostCode(t.y().dtype)) {
+    return Bad("padding code ", p.code, "; accepted: ", LeastCode(t.y().dtype), " to ",
+               MostCode(t.y().dtype));
   }
   for (int64_t axis = 0; axis < x.rank(); ++axis) {
     const int64_t begin = p.begin[static_cast<size_t>(axis)];
@@ -459,6 +552,40 @@ absl::Status CheckKind(const ResizeNearestParams& p, const Operands& t) {
                         static_cast<int64_t>(p.column_index.size()), x[3]});
 }
 
+absl::Status CheckLinearAxis(const LinearAxis& axis, int64_t extent, int32_t bits) {
+  if (axis.low.size() != axis.high.size() || axis.low.size() != axis.fraction.size()) {
+    return Bad("there are ", axis.low.size(), " low places, ", axis.high.size(), " high ones and ",
+               axis.fraction.size(), " fractions; accepted: as many");
+  }
+  for (size_t i = 0; i < axis.low.size(); ++i) {
+    if (axis.low[i] < 0 || axis.low[i] >= extent || axis.high[i] < 0 || axis.high[i] >= extent) {
+      return Bad("places ", axis.low[i], " and ", axis.high[i], " of ", extent);
+    }
+    if (axis.fraction[i] < 0 || axis.fraction[i] > 1 << bits) {
+      return Bad("fraction ", axis.fraction[i], "; accepted: 0 to ", 1 << bits);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckKind(const ResizeLinearParams& p, const Operands& t) {
+  QB_RETURN_IF_ERROR(CheckCodes(t));
+  QB_RETURN_IF_ERROR(CheckSameType(t));
+  QB_RETURN_IF_ERROR(CheckRank4(t));
+  if (p.fraction_bits < 1 || p.fraction_bits > 15) {
+    return Bad("fractions of ", p.fraction_bits, " bits; accepted: 1 to 15");
+  }
+  const Shape& x = t.x(0).shape;
+  QB_RETURN_IF_ERROR(CheckLinearAxis(p.rows, x[1], p.fraction_bits));
+  QB_RETURN_IF_ERROR(CheckLinearAxis(p.columns, x[2], p.fraction_bits));
+  if (t.x(0).zero_point != t.y().zero_point) {
+    return Bad("the input has zero point ", t.x(0).zero_point, ", the output ", t.y().zero_point,
+               "; accepted: one");
+  }
+  return CheckShape(t, {1, static_cast<int64_t>(p.rows.low.size()),
+                        static_cast<int64_t>(p.columns.low.size()), x[3]});
+}
+
 absl::Status CheckKind(const DepthToSpaceParams& p, const Operands& t) {
   QB_RETURN_IF_ERROR(CheckSameType(t));
   QB_RETURN_IF_ERROR(CheckRank4(t));
@@ -471,17 +598,17 @@ absl::Status CheckKind(const DepthToSpaceParams& p, const Operands& t) {
 }
 
 absl::Status CheckKind(const QuantizeParams&, const Operands& t) {
-  if (t.x(0).dtype != DType::kFloat32 || t.y().dtype != DType::kInt8) {
+  if (t.x(0).dtype != DType::kFloat32 || !IsCode(t.y())) {
     return Bad(DTypeName(t.x(0).dtype), " to ", DTypeName(t.y().dtype),
-               "; accepted: float32 to int8");
+               "; accepted: float32 to int8 or int16");
   }
   return CheckSameElements(t);
 }
 
 absl::Status CheckKind(const DequantizeParams&, const Operands& t) {
-  if (t.x(0).dtype != DType::kInt8 || t.y().dtype != DType::kFloat32) {
+  if (!IsCode(t.x(0)) || t.y().dtype != DType::kFloat32) {
     return Bad(DTypeName(t.x(0).dtype), " to ", DTypeName(t.y().dtype),
-               "; accepted: int8 to float32");
+               "; accepted: int8 or int16 to float32");
   }
   return CheckSameElements(t);
 }

@@ -15,6 +15,7 @@
 #include "core/npu/lookup_unit.h"
 #include "core/npu/program.h"
 #include "core/npu/program_codec.h"
+#include "core/npu/schedule.h"
 
 namespace qb::npu {
 namespace {
@@ -22,22 +23,14 @@ namespace {
 using integer::Layer;
 using integer::Network;
 
-absl::Status CheckMode(const TargetSpec& target, CoreMode mode) {
-  QB_RETURN_IF_ERROR(CheckScheme(target, CoreModeName(mode)).status());
-  if (mode != CoreMode::kSingle) {
-    return Failure(FailureCode::kTargetError,
-                   absl::StrCat("core mode ", CoreModeName(mode),
-                                " is not supported yet; accepted: single"));
-  }
-  return absl::OkStatus();
-}
-
 void Encode(const Cost& cost, v1::Estimate* message) {
   message->set_cycles(static_cast<uint64_t>(cost.cycles));
   message->set_compute_cycles(static_cast<uint64_t>(cost.compute_cycles));
   message->set_dma_cycles(static_cast<uint64_t>(cost.dma_cycles));
   message->set_dma_bytes(static_cast<uint64_t>(cost.dma_bytes));
   message->set_macs(static_cast<uint64_t>(cost.macs));
+  message->set_halo_bytes(static_cast<uint64_t>(cost.halo_bytes));
+  message->set_gather_bytes(static_cast<uint64_t>(cost.gather_bytes));
 }
 
 void Encode(const Tiling& tiling, v1::Tile* message) {
@@ -46,6 +39,16 @@ void Encode(const Tiling& tiling, v1::Tile* message) {
   message->set_channels(tiling.channels);
   message->set_count(tiling.count);
   message->set_sram_bytes(tiling.sram_bytes);
+}
+
+void Encode(const ScheduledPart& part, v1::Part* message) {
+  message->set_core(static_cast<uint32_t>(part.core));
+  message->set_begin(part.range.begin);
+  message->set_extent(part.range.extent);
+  message->mutable_wait_events()->Add(part.waits.begin(), part.waits.end());
+  message->set_signal_event(part.signal);
+  Encode(part.tiling, message->mutable_tile());
+  Encode(part.tiling.cost, message->mutable_estimate());
 }
 
 // Builds the message step by step; each step needs those before it.
@@ -59,9 +62,15 @@ class Builder {
     message_.set_name(network_.name);
     message_.set_target(target_.name);
     message_.set_core_mode(std::string(CoreModeName(mode)));
+    result_.samples = mode == CoreMode::kMulti ? target_.cores_per_cluster : 1;
+    message_.set_samples(static_cast<uint32_t>(result_.samples));
     QB_RETURN_IF_ERROR(PlanArena());
     AddTensors();
-    QB_RETURN_IF_ERROR(AddLayers());
+    if (mode == CoreMode::kGlobal4 || mode == CoreMode::kGlobal8) {
+      QB_RETURN_IF_ERROR(AddCutLayers(mode == CoreMode::kGlobal4 ? 4 : 8));
+    } else {
+      QB_RETURN_IF_ERROR(AddLayers());
+    }
     Encode(result_.estimate, message_.mutable_estimate());
     result_.weights = weights_.Finish();
     message_.set_weights_bytes(result_.weights.size());
@@ -82,10 +91,12 @@ class Builder {
     // Our own plan: an overlap is a bug, but one that must not reach a file.
     QB_RETURN_IF_ERROR(WithFailureCode(CheckAddresses(network_, addresses_, plan.peak_bytes),
                                        FailureCode::kInternalError));
-    result_.memory = {plan.peak_bytes, plan.lower_bound_bytes};
-    message_.set_arena_bytes(static_cast<uint64_t>(plan.peak_bytes));
-    message_.mutable_memory()->set_peak_bytes(static_cast<uint64_t>(plan.peak_bytes));
-    message_.mutable_memory()->set_lower_bound_bytes(static_cast<uint64_t>(plan.lower_bound_bytes));
+    // Each sample has an arena of its own.
+    result_.memory = {result_.samples * plan.peak_bytes, result_.samples * plan.lower_bound_bytes};
+    v1::Memory* memory = message_.mutable_memory();
+    memory->set_peak_bytes(static_cast<uint64_t>(result_.memory.peak_bytes));
+    memory->set_lower_bound_bytes(static_cast<uint64_t>(result_.memory.lower_bound_bytes));
+    message_.set_arena_bytes(memory->peak_bytes());
     return absl::OkStatus();
   }
 
@@ -135,12 +146,10 @@ class Builder {
       const Layer& layer = network_.layers[i];
       QB_ASSIGN_OR_RETURN(const Tiling tiling,
                           ChooseTiling(layer, network_, target_, liveness_.in_place[i]));
-      v1::Layer* message = message_.add_layers();
-      message->set_name(layer.name);
+      v1::Layer* message = AddLayer(layer);
       message->set_core(0);
       std::vector<uint32_t> waits;
       for (const int input : layer.inputs) {
-        message->add_inputs(Number(input));
         const uint32_t event = event_of[static_cast<size_t>(input)];
         if (event != 0 && std::find(waits.begin(), waits.end(), event) == waits.end()) {
           waits.push_back(event);
@@ -149,14 +158,62 @@ class Builder {
       message->mutable_wait_events()->Add(waits.begin(), waits.end());
       message->set_signal_event(static_cast<uint32_t>(i) + 1);
       event_of[static_cast<size_t>(layer.output)] = message->signal_event();
-      message->set_output(Number(layer.output));
       Encode(tiling, message->mutable_tile());
       Encode(tiling.cost, message->mutable_estimate());
-      EncodeOperation(layer.params, weights_, message);
       result_.estimate += tiling.cost;
       result_.layers.push_back({layer.name, integer::LayerKindName(layer.params), tiling});
     }
+    // The cores work at the same time, each for its sample.
+    result_.estimate.dma_bytes *= result_.samples;
+    result_.estimate.macs *= result_.samples;
     return absl::OkStatus();
+  }
+
+  // All but who runs it.
+  v1::Layer* AddLayer(const Layer& layer) {
+    v1::Layer* message = message_.add_layers();
+    message->set_name(layer.name);
+    for (const int input : layer.inputs) {
+      message->add_inputs(Number(input));
+    }
+    message->set_output(Number(layer.output));
+    EncodeOperation(layer.params, weights_, message);
+    return message;
+  }
+
+  absl::Status AddCutLayers(int64_t cores) {
+    QB_ASSIGN_OR_RETURN(const Schedule schedule,
+                        MakeSchedule(network_, target_, addresses_, liveness_.in_place, cores));
+    for (size_t i = 0; i < network_.layers.size(); ++i) {
+      const Layer& layer = network_.layers[i];
+      const ScheduledLayer& scheduled = schedule.layers[i];
+      v1::Layer* message = AddLayer(layer);
+      message->set_cut(static_cast<v1::Cut>(scheduled.axis));
+      LayerEstimate estimate{layer.name, integer::LayerKindName(layer.params), {}, scheduled.axis,
+                             static_cast<int64_t>(scheduled.parts.size())};
+      for (const ScheduledPart& part : scheduled.parts) {
+        Encode(part, message->add_parts());
+        Include(part.tiling, estimate.tiling);
+      }
+      Encode(estimate.tiling, message->mutable_tile());
+      Encode(estimate.tiling.cost, message->mutable_estimate());
+      result_.layers.push_back(std::move(estimate));
+    }
+    result_.estimate = schedule.cost;
+    // Our own schedule: a missing event is a bug, but one that must not reach a file.
+    return WithFailureCode(CheckSchedule(network_, addresses_, schedule.layers),
+                           FailureCode::kInternalError);
+  }
+
+  static void Include(const Tiling& part, Tiling& all) {
+    const Cost before = all.cost;
+    if (part.cost.cycles >= all.cost.cycles) {
+      all = part;
+    }
+    const int64_t cycles = all.cost.cycles;
+    all.cost = before;
+    all.cost += part.cost;
+    all.cost.cycles = cycles;
   }
 
   absl::Status CheckDram() const {
@@ -192,13 +249,28 @@ class Builder {
 
 absl::StatusOr<NpuProgram> BuildProgram(const Network& network, const TargetSpec& target,
                                         CoreMode mode) {
-  QB_RETURN_IF_ERROR(CheckMode(target, mode));
+  QB_RETURN_IF_ERROR(CheckScheme(target, CoreModeName(mode)).status());
   QB_RETURN_IF_ERROR(integer::ValidateNetwork(network));
   QB_RETURN_IF_ERROR(CheckLookupUnit(network, target));
   if (target.integer_border) {
     return Builder(WithIntegerBorder(network), target).Run(mode);
   }
   return Builder(network, target).Run(mode);
+}
+
+absl::StatusOr<NpuPrograms> BuildPrograms(const Network& network, const TargetSpec& target,
+                                          absl::Span<const CoreMode> modes) {
+  NpuPrograms result;
+  for (const CoreMode mode : modes) {
+    QB_ASSIGN_OR_RETURN(NpuProgram program, BuildProgram(network, target, mode));
+    std::string weights = std::move(program.weights);
+    program.weights.clear();
+    // A mode changes who does the work, not what is stored.
+    QB_CHECK(result.programs.empty() || weights == result.weights);
+    result.weights = std::move(weights);
+    result.programs.push_back(std::move(program));
+  }
+  return result;
 }
 
 }  // namespace qb::npu

@@ -7,12 +7,14 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
+#include "core/integer/kernels/conv_transpose.h"
 #include "core/integer/kernels/window.h"
 
 namespace qb::npu {
 namespace {
 
 using integer::ConvParams;
+using integer::ConvTransposeParams;
 using integer::Layer;
 using integer::Network;
 using integer::PoolParams;
@@ -35,11 +37,14 @@ class WindowTiler {
       : target_(target) {
     const TensorInfo& x = TensorOf(network, layer.inputs[0]);
     const TensorInfo& y = TensorOf(network, layer.output);
+    in_element_ = SizeBytes(x.dtype);
+    out_element_ = SizeBytes(y.dtype);
     if (const auto* conv = std::get_if<ConvParams>(&layer.params); conv != nullptr) {
-      window_ = integer::WindowOf(*conv, x.shape, y.shape);
-      is_conv_ = true;
-      groups_ = conv->groups;
-      group_in_ = window_.in_c / conv->groups;
+      SetConv(*conv, integer::WindowOf(*conv, x.shape, y.shape), x);
+    } else if (const auto* up = std::get_if<ConvTransposeParams>(&layer.params); up != nullptr) {
+      // The zeros between the pixels are multiplied too.
+      const ConvParams stuffed = integer::StuffedGeometry(*up);
+      SetConv(up->conv, integer::WindowOf(stuffed, integer::StuffedShape(*up, x.shape), y.shape), x);
     } else {
       window_ = integer::WindowOf(std::get<PoolParams>(layer.params), x.shape, y.shape);
       groups_ = window_.in_c;
@@ -65,6 +70,16 @@ class WindowTiler {
   }
 
  private:
+  void SetConv(const ConvParams& conv, const Window& window, const TensorInfo& x) {
+    window_ = window;
+    is_conv_ = true;
+    groups_ = conv.groups;
+    group_in_ = window_.in_c / conv.groups;
+    weight_bits_ = conv.weight_bits;
+    passes_ = (x.dtype == DType::kInt16 ? target_.int16_passes : 1) *
+              (conv.weight_bits == 16 ? target_.int16_passes : 1);
+  }
+
   int64_t NextChannels(int64_t channels) const {
     if (channels == 1) {
       return 0;
@@ -84,15 +99,16 @@ class WindowTiler {
   }
 
   int64_t WeightBytes(int64_t channels) const {
-    return is_conv_ ? channels * (window_.taps() * group_in_ + kTableBytesPerChannel) : 0;
+    const int64_t weight_bytes = DivideUp(window_.taps() * group_in_ * weight_bits_, 8);
+    return is_conv_ ? channels * (weight_bytes + kTableBytesPerChannel) : 0;
   }
 
   int64_t ComputeCycles(int64_t height, int64_t width, int64_t channels) const {
     const int64_t taps = height * width * window_.taps();
     if (!is_conv_ || group_in_ == 1) {
-      return taps * DivideUp(channels, target_.vector_lanes);
+      return passes_ * taps * DivideUp(channels, target_.vector_lanes);
     }
-    return taps * DivideUp(group_in_, target_.mac_array_input_channels) *
+    return passes_ * taps * DivideUp(group_in_, target_.mac_array_input_channels) *
            DivideUp(channels, target_.mac_array_output_channels);
   }
 
@@ -101,8 +117,8 @@ class WindowTiler {
     const Window& w = window_;
     const int64_t rows = std::min(w.padded_h(), (height - 1) * w.stride_h + w.extent_h());
     const int64_t columns = std::min(w.padded_w(), (width - 1) * w.stride_w + w.extent_w());
-    const int64_t in_bytes = rows * columns * InputChannels(channels);
-    const int64_t out_bytes = height * width * channels;
+    const int64_t in_bytes = rows * columns * InputChannels(channels) * in_element_;
+    const int64_t out_bytes = height * width * channels * out_element_;
     const int64_t weight_bytes = WeightBytes(channels);
     Tiling tiling{height, width, channels};
     tiling.sram_bytes = 2 * (in_bytes + out_bytes + weight_bytes);
@@ -132,6 +148,9 @@ class WindowTiler {
   bool is_conv_ = false;
   int64_t groups_ = 1;
   int64_t group_in_ = 1;
+  int64_t in_element_ = 1, out_element_ = 1;  // bytes
+  int64_t weight_bits_ = 8;
+  int64_t passes_ = 1;  // of the array, for 16-bit operands
 };
 
 // Work that streams through: every element is read, worked on and written once.
@@ -168,6 +187,10 @@ Tiling MatMulTiling(const Layer& layer, const Network& network, const TargetSpec
   tiling.cost.compute_cycles = y.shape.elements() / columns *
                                DivideUp(k, target.mac_array_input_channels) *
                                DivideUp(columns, target.mac_array_output_channels);
+  for (const int input : layer.inputs) {
+    tiling.cost.compute_cycles *=
+        TensorOf(network, input).dtype == DType::kInt16 ? target.int16_passes : 1;
+  }
   tiling.cost.cycles = std::max(tiling.cost.compute_cycles, tiling.cost.dma_cycles);
   return tiling;
 }
@@ -180,6 +203,8 @@ Cost& Cost::operator+=(const Cost& other) {
   dma_cycles += other.dma_cycles;
   dma_bytes += other.dma_bytes;
   macs += other.macs;
+  halo_bytes += other.halo_bytes;
+  gather_bytes += other.gather_bytes;
   return *this;
 }
 
@@ -192,6 +217,7 @@ absl::StatusOr<Tiling> ChooseTiling(const Layer& layer, const Network& network,
     return MatMulTiling(layer, network, target);
   }
   if (!std::holds_alternative<ConvParams>(layer.params) &&
+      !std::holds_alternative<ConvTransposeParams>(layer.params) &&
       !std::holds_alternative<PoolParams>(layer.params)) {
     return Stream(layer, network, target);
   }

@@ -17,6 +17,8 @@ struct Cost {
   int64_t dma_cycles = 0;
   int64_t dma_bytes = 0;
   int64_t macs = 0;
+  int64_t halo_bytes = 0;    // of a layer cut over cores: rows read besides each part's share
+  int64_t gather_bytes = 0;  // operands that every part reads whole
 
   Cost& operator+=(const Cost& other);
   bool operator==(const Cost& other) const = default;

@@ -63,18 +63,68 @@ std::vector<T> ToVector(const Field& field) {
   return std::vector<T>(field.begin(), field.end());
 }
 
-absl::StatusOr<LayerParams> Decode(const v1::Convolution& m, absl::string_view weights) {
+int8_t SignedNibble(int value) { return static_cast<int8_t>(value < 8 ? value : value - 16); }
+
+absl::Status DecodeWeights(const v1::Convolution& m, absl::string_view slice,
+                           integer::ConvParams& p) {
+  p.weight_bits = m.weight_bits() == 0 ? 8 : static_cast<int32_t>(m.weight_bits() & 0xff);
+  const uint8_t* bytes = reinterpret_cast<const uint8_t*>(slice.data());
+  switch (m.weight_bits()) {
+    case 0:
+    case 8:
+      p.weights.assign(bytes, bytes + slice.size());
+      return absl::OkStatus();
+    case 16:
+      for (size_t i = 0; i + 1 < slice.size(); i += 2) {
+        p.weights16.push_back(static_cast<int16_t>(bytes[i] | bytes[i + 1] << 8));
+      }
+      return absl::OkStatus();
+    case 4:
+      if (m.weight_count() > 2 * slice.size() || (m.weight_count() + 1) / 2 != slice.size()) {
+        return Bad(m.weight_count(), " weights of 4 bits in ", slice.size(), " bytes");
+      }
+      for (size_t i = 0; i < m.weight_count(); ++i) {
+        p.weights.push_back(SignedNibble(bytes[i / 2] >> (i % 2 * 4) & 0xf));
+      }
+      return absl::OkStatus();
+    default:
+      return Bad("weights of ", m.weight_bits(), " bits");
+  }
+}
+
+absl::StatusOr<integer::ConvParams> DecodeConv(const v1::Convolution& m,
+                                               absl::string_view weights) {
   integer::ConvParams p;
   GetWindow(m.window(), p);
   p.groups = m.groups();
   QB_ASSIGN_OR_RETURN(const absl::string_view slice,
                       SliceOf(weights, m.weights().offset(), m.weights().size()));
-  const int8_t* bytes = reinterpret_cast<const int8_t*>(slice.data());
-  p.weights.assign(bytes, bytes + slice.size());
+  QB_RETURN_IF_ERROR(DecodeWeights(m, slice, p));
   p.bias = ToVector<int32_t>(m.bias());
+  p.wide_bias = ToVector<int64_t>(m.wide_bias());
   QB_ASSIGN_OR_RETURN(p.requant, DecodeRequants(m.requant()));
   p.weight_scales = ToVector<float>(m.weight_scales());
   GetClamp(m.clamp(), p);
+  return p;
+}
+
+absl::StatusOr<LayerParams> Decode(const v1::Convolution& m, absl::string_view weights) {
+  return DecodeConv(m, weights);
+}
+
+absl::StatusOr<LayerParams> Decode(const v1::ConvTranspose& m, absl::string_view weights) {
+  integer::ConvTransposeParams p;
+  QB_ASSIGN_OR_RETURN(p.conv, DecodeConv(m.conv(), weights));
+  p.output_pad_h = m.output_pad_h();
+  p.output_pad_w = m.output_pad_w();
+  return p;
+}
+
+absl::StatusOr<LayerParams> Decode(const v1::PRelu& m) {
+  integer::PReluParams p;
+  QB_ASSIGN_OR_RETURN(p.positive, DecodeRequant(m.positive()));
+  QB_ASSIGN_OR_RETURN(p.negative, DecodeRequants(m.negative()));
+  p.negate = ToVector<uint8_t>(m.negate());
   return p;
 }
 
@@ -136,17 +186,35 @@ absl::StatusOr<LayerParams> Decode(const v1::Concat& m) {
   return p;
 }
 
+absl::Status DecodeIndices(const google::protobuf::RepeatedField<uint32_t>& from,
+                           std::vector<int32_t>& to) {
+  for (const uint32_t index : from) {
+    if (index > std::numeric_limits<int32_t>::max()) {
+      return Bad("index ", index);
+    }
+    to.push_back(static_cast<int32_t>(index));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<LayerParams> Decode(const v1::ResizeNearest& m) {
   integer::ResizeNearestParams p;
-  for (const auto& [from, to] : {std::pair(&m.row_index(), &p.row_index),
-                                 std::pair(&m.column_index(), &p.column_index)}) {
-    for (const uint32_t index : *from) {
-      if (index > std::numeric_limits<int32_t>::max()) {
-        return Bad("index ", index);
-      }
-      to->push_back(static_cast<int32_t>(index));
-    }
-  }
+  QB_RETURN_IF_ERROR(DecodeIndices(m.row_index(), p.row_index));
+  QB_RETURN_IF_ERROR(DecodeIndices(m.column_index(), p.column_index));
+  return p;
+}
+
+absl::Status Decode(const v1::LinearAxis& m, integer::LinearAxis& axis) {
+  QB_RETURN_IF_ERROR(DecodeIndices(m.low(), axis.low));
+  QB_RETURN_IF_ERROR(DecodeIndices(m.high(), axis.high));
+  return DecodeIndices(m.fraction(), axis.fraction);
+}
+
+absl::StatusOr<LayerParams> Decode(const v1::ResizeLinear& m) {
+  integer::ResizeLinearParams p;
+  p.fraction_bits = static_cast<int32_t>(std::min<uint32_t>(m.fraction_bits(), 64));
+  QB_RETURN_IF_ERROR(Decode(m.rows(), p.rows));
+  QB_RETURN_IF_ERROR(Decode(m.columns(), p.columns));
   return p;
 }
 
@@ -212,6 +280,12 @@ absl::StatusOr<LayerParams> DecodeOperation(const v1::Layer& m, absl::string_vie
       return integer::QuantizeParams{};
     case v1::Layer::kDequantize:
       return integer::DequantizeParams{};
+    case v1::Layer::kConvTranspose:
+      return Decode(m.conv_transpose(), weights);
+    case v1::Layer::kResizeLinear:
+      return Decode(m.resize_linear());
+    case v1::Layer::kPrelu:
+      return Decode(m.prelu());
     case v1::Layer::OPERATION_NOT_SET:
       break;
   }

@@ -39,21 +39,51 @@ void SetWindow(const Params& p, v1::Window* message) {
   message->set_pad_right(p.pad_right);
 }
 
+// Weights as they lie in the weights file.
+std::string WeightBytes(const integer::ConvParams& p) {
+  std::string bytes;
+  if (p.weight_bits == 16) {
+    for (const int16_t weight : p.weights16) {
+      bytes.push_back(static_cast<char>(weight & 0xff));
+      bytes.push_back(static_cast<char>(weight >> 8));
+    }
+  } else if (p.weight_bits == 4) {
+    for (size_t i = 0; i < p.weights.size(); i += 2) {
+      const int low = p.weights[i] & 0xf;
+      const int high = i + 1 < p.weights.size() ? p.weights[i + 1] & 0xf : 0;
+      bytes.push_back(static_cast<char>(low | high << 4));
+    }
+  } else {
+    bytes.assign(reinterpret_cast<const char*>(p.weights.data()), p.weights.size());
+  }
+  return bytes;
+}
+
 // One overload a kind.
 class Encoder {
  public:
   Encoder(WeightsWriter& weights, v1::Layer* layer) : weights_(weights), layer_(layer) {}
 
-  void operator()(const integer::ConvParams& p) {
-    v1::Convolution* m = layer_->mutable_convolution();
-    SetWindow(p, m->mutable_window());
-    m->set_groups(p.groups);
-    m->mutable_weights()->set_offset(weights_.Append(p.weights.data(), p.weights.size()));
-    m->mutable_weights()->set_size(p.weights.size());
-    m->mutable_bias()->Add(p.bias.begin(), p.bias.end());
-    AddAll(p.requant, m->mutable_requant());
-    m->mutable_weight_scales()->Add(p.weight_scales.begin(), p.weight_scales.end());
-    SetClamp(p, m->mutable_clamp());
+  void operator()(const integer::ConvParams& p) { Set(p, layer_->mutable_convolution()); }
+  void operator()(const integer::ConvTransposeParams& p) {
+    v1::ConvTranspose* m = layer_->mutable_conv_transpose();
+    Set(p.conv, m->mutable_conv());
+    m->set_output_pad_h(p.output_pad_h);
+    m->set_output_pad_w(p.output_pad_w);
+  }
+  void operator()(const integer::ResizeLinearParams& p) {
+    v1::ResizeLinear* m = layer_->mutable_resize_linear();
+    m->set_fraction_bits(static_cast<uint32_t>(p.fraction_bits));
+    Set(p.rows, m->mutable_rows());
+    Set(p.columns, m->mutable_columns());
+  }
+  void operator()(const integer::PReluParams& p) {
+    v1::PRelu* m = layer_->mutable_prelu();
+    Add(p.positive, m->mutable_positive());
+    AddAll(p.negative, m->mutable_negative());
+    for (const uint8_t negate : p.negate) {
+      m->add_negate(negate != 0);
+    }
   }
   void operator()(const integer::MatMulParams& p) {
     Add(p.requant, layer_->mutable_matmul()->mutable_requant());
@@ -126,6 +156,29 @@ class Encoder {
   void operator()(const integer::DequantizeParams&) { layer_->mutable_dequantize(); }
 
  private:
+  void Set(const integer::ConvParams& p, v1::Convolution* m) {
+    SetWindow(p, m->mutable_window());
+    m->set_groups(p.groups);
+    m->set_weight_bits(static_cast<uint32_t>(p.weight_bits));
+    const std::string bytes = WeightBytes(p);
+    m->mutable_weights()->set_offset(weights_.Append(bytes.data(), bytes.size()));
+    m->mutable_weights()->set_size(bytes.size());
+    if (p.weight_bits == 4) {
+      m->set_weight_count(p.weights.size());
+    }
+    m->mutable_bias()->Add(p.bias.begin(), p.bias.end());
+    m->mutable_wide_bias()->Add(p.wide_bias.begin(), p.wide_bias.end());
+    AddAll(p.requant, m->mutable_requant());
+    m->mutable_weight_scales()->Add(p.weight_scales.begin(), p.weight_scales.end());
+    SetClamp(p, m->mutable_clamp());
+  }
+
+  static void Set(const integer::LinearAxis& axis, v1::LinearAxis* m) {
+    m->mutable_low()->Add(axis.low.begin(), axis.low.end());
+    m->mutable_high()->Add(axis.high.begin(), axis.high.end());
+    m->mutable_fraction()->Add(axis.fraction.begin(), axis.fraction.end());
+  }
+
   WeightsWriter& weights_;
   v1::Layer* layer_;
 };

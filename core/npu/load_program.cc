@@ -1,15 +1,18 @@
 #include "core/npu/load_program.h"
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status_macros.h"
 #include "core/integer/validate.h"
+#include "core/npu/hazards.h"
 #include "core/npu/liveness.h"
 #include "core/npu/program_codec.h"
 
@@ -30,7 +33,8 @@ int64_t Number(uint64_t value) {
 
 Cost DecodeCost(const v1::Estimate& message) {
   return {Number(message.cycles()), Number(message.compute_cycles()), Number(message.dma_cycles()),
-          Number(message.dma_bytes()), Number(message.macs())};
+          Number(message.dma_bytes()), Number(message.macs()), Number(message.halo_bytes()),
+          Number(message.gather_bytes())};
 }
 
 Tiling DecodeTiling(const v1::Layer& message) {
@@ -85,6 +89,80 @@ absl::StatusOr<std::vector<int>> ExecutionOrder(const v1::Program& message) {
   return order;
 }
 
+// Each core takes its parts in the order of the layers, each as soon as its events are there; of cores
+// that are ready at once the lowest runs first.
+absl::StatusOr<std::vector<PartNumber>> PartOrder(const std::vector<ScheduledLayer>& layers) {
+  std::array<std::deque<PartNumber>, kMostCores> queues;
+  size_t parts = 0;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    for (size_t j = 0; j < layers[i].parts.size(); ++j, ++parts) {
+      queues[static_cast<size_t>(layers[i].parts[j].core)].push_back({i, j});
+    }
+  }
+  std::vector<PartNumber> order;
+  std::set<uint32_t> signalled;
+  while (order.size() < parts) {
+    const size_t before = order.size();
+    for (std::deque<PartNumber>& queue : queues) {
+      while (!queue.empty()) {
+        const PartNumber next = queue.front();
+        const ScheduledPart& part = layers[next.layer].parts[next.part];
+        if (!std::all_of(part.waits.begin(), part.waits.end(), [&](uint32_t event) {
+              return signalled.find(event) != signalled.end();
+            })) {
+          break;
+        }
+        order.push_back(next);
+        signalled.insert(part.signal);
+        queue.pop_front();
+      }
+    }
+    if (order.size() == before) {
+      return Bad("the remaining ", parts - order.size(), " parts wait for each other");
+    }
+  }
+  return order;
+}
+
+ScheduledPart DecodePart(const v1::Part& message) {
+  ScheduledPart part;
+  part.core = static_cast<int>(std::min<uint32_t>(message.core(), 1 << 16));
+  part.range = {message.begin(), message.extent()};
+  part.waits.assign(message.wait_events().begin(), message.wait_events().end());
+  part.signal = message.signal_event();
+  part.tiling.height = message.tile().height();
+  part.tiling.width = message.tile().width();
+  part.tiling.channels = message.tile().channels();
+  part.tiling.count = message.tile().count();
+  part.tiling.sram_bytes = message.tile().sram_bytes();
+  part.tiling.cost = DecodeCost(message.estimate());
+  return part;
+}
+
+// The schedule of a program with parts; nothing is checked yet.
+absl::Status ReadSchedule(const v1::Program& message, LoadedProgram& program) {
+  const bool has_parts = std::any_of(message.layers().begin(), message.layers().end(),
+                                     [](const v1::Layer& layer) { return layer.parts_size() > 0; });
+  if (!has_parts) {
+    return absl::OkStatus();
+  }
+  for (const v1::Layer& layer : message.layers()) {
+    if (layer.parts_size() == 0) {
+      return Bad("layer '", layer.name(), "' has no parts, others have");
+    }
+    if (!v1::Cut_IsValid(layer.cut())) {
+      return Bad("layer '", layer.name(), "': there is no cut ", static_cast<int>(layer.cut()));
+    }
+    ScheduledLayer scheduled;
+    scheduled.axis = static_cast<CutAxis>(layer.cut());
+    for (const v1::Part& part : layer.parts()) {
+      scheduled.parts.push_back(DecodePart(part));
+    }
+    program.schedule.push_back(std::move(scheduled));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<int> TensorNumber(uint32_t number, const v1::Program& message) {
   if (number >= static_cast<uint32_t>(message.tensors_size())) {
     return Bad("there is no tensor ", number);
@@ -110,6 +188,12 @@ absl::Status ReadHeader(const v1::Program& message, absl::string_view weights,
     return Bad("an arena of ", message.arena_bytes(), " bytes; accepted: up to 2^34");
   }
   QB_RETURN_IF_ERROR(CoreModeFromName(message.core_mode()).status());
+  program.samples = std::max<uint32_t>(1, message.samples());
+  if (message.samples() > kMostCores ||
+      message.arena_bytes() % (static_cast<uint64_t>(kAlignment * program.samples)) != 0) {
+    return Bad("an arena of ", message.arena_bytes(), " bytes for ", message.samples(),
+               " samples; accepted: up to ", kMostCores, " equal shares in multiples of 64");
+  }
   program.target = message.target();
   program.core_mode = message.core_mode();
   program.arena_bytes = static_cast<int64_t>(message.arena_bytes());
@@ -150,7 +234,12 @@ absl::Status ReadTensors(const v1::Program& message, LoadedProgram& program) {
 
 absl::Status ReadLayers(const v1::Program& message, absl::string_view weights,
                         LoadedProgram& program) {
-  QB_ASSIGN_OR_RETURN(const std::vector<int> order, ExecutionOrder(message));
+  QB_RETURN_IF_ERROR(ReadSchedule(message, program));
+  std::vector<int> order(static_cast<size_t>(message.layers_size()));
+  std::iota(order.begin(), order.end(), 0);
+  if (program.schedule.empty()) {
+    QB_ASSIGN_OR_RETURN(order, ExecutionOrder(message));
+  }
   for (const int index : order) {
     const v1::Layer& from = message.layers(index);
     integer::Layer layer;
@@ -162,7 +251,9 @@ absl::Status ReadLayers(const v1::Program& message, absl::string_view weights,
     QB_ASSIGN_OR_RETURN(layer.output, TensorNumber(from.output(), message));
     QB_ASSIGN_OR_RETURN(layer.params, DecodeOperation(from, weights));
     program.layers.push_back(
-        {layer.name, integer::LayerKindName(layer.params), DecodeTiling(from)});
+        {layer.name, integer::LayerKindName(layer.params), DecodeTiling(from),
+         program.schedule.empty() ? CutAxis::kNone : static_cast<CutAxis>(from.cut()),
+         std::max(1, from.parts_size())});
     program.network.layers.push_back(std::move(layer));
   }
   return absl::OkStatus();
@@ -202,7 +293,12 @@ absl::StatusOr<std::unique_ptr<LoadedProgram>> LoadProgram(absl::string_view pro
   if (!valid.ok()) {
     return Bad(valid.message());
   }
-  QB_RETURN_IF_ERROR(CheckAddresses(program->network, program->addresses, program->arena_bytes));
+  QB_RETURN_IF_ERROR(CheckAddresses(program->network, program->addresses,
+                                    program->arena_bytes / program->samples));
+  if (!program->schedule.empty()) {
+    QB_RETURN_IF_ERROR(CheckSchedule(program->network, program->addresses, program->schedule));
+    QB_ASSIGN_OR_RETURN(program->order, PartOrder(program->schedule));
+  }
   return program;
 }
 

@@ -11,8 +11,13 @@
 #include "core/integer/network.h"
 #include "core/npu/cost.h"
 #include "core/npu/program.h"
+#include "core/npu/schedule.h"
 
 namespace qb::npu {
+
+struct PartNumber {
+  size_t layer = 0, part = 0;
+};
 
 // A program that is safe to run: the network is valid, every address lies in its space, no two live
 // tensors overlap, and the events order the layers.
@@ -24,6 +29,11 @@ struct LoadedProgram {
   integer::Network network;
   std::vector<int64_t> addresses;  // by tensor: in the arena, or -1 for a constant
   int64_t arena_bytes = 0;
+  int64_t samples = 1;             // of one run; each has its share of the arena
+  // By layer; empty where one core runs all layers in their order.
+  std::vector<ScheduledLayer> schedule;
+  // The parts of the schedule in an order that cores and events give.
+  std::vector<PartNumber> order;
   MemoryCertificate memory;
   Cost estimate;
   std::vector<LayerEstimate> layers;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -35,6 +36,9 @@ class Simulator {
     Context() = default;
     std::unique_ptr<uint8_t, Free> arena_;
     integer::Scratch scratch_;
+    // Pieces of operands and of a result that do not lie in one run of bytes.
+    std::vector<std::vector<uint8_t>> gathered_;
+    std::vector<uint8_t> piece_;
   };
   // Called after each layer, in order of execution, with its output before it can be overwritten.
   using Observer =
@@ -48,23 +52,41 @@ class Simulator {
   // Types of the inputs and outputs, in the model's order.
   const std::vector<integer::TensorInfo>& inputs() const { return inputs_; }
   const std::vector<integer::TensorInfo>& outputs() const { return outputs_; }
+  // How many samples one Run takes.
+  int64_t samples() const { return program_->samples; }
   const LoadedProgram& program() const { return *program_; }
 
   // Errors: ResourceExhausted when the arena cannot be allocated.
   absl::StatusOr<Context> NewContext() const;
 
-  // Inputs and outputs are row-major, of the sizes of inputs() and outputs().
+  // Inputs and outputs are row-major, of the sizes of inputs() and outputs(): those of the first
+  // sample, then those of the next, samples() times. Parts of cut layers run in the order that cores
+  // and events give; under an observer layer by layer (of the first sample only).
   // Errors: InvalidArgument for another number of them.
   absl::Status Run(Context& context, absl::Span<const void* const> inputs,
                    absl::Span<void* const> outputs, const Observer& observer = {}) const;
 
  private:
+  // A part of a cut layer.
+  struct Step {
+    size_t layer = 0;
+    PartRange range;
+    CutAxis axis = CutAxis::kNone;
+    std::unique_ptr<const PartLayer> part;        // where it runs as a layer of its own
+    std::optional<integer::LayerKernel> kernel;
+  };
+
   explicit Simulator(std::unique_ptr<LoadedProgram> program) : program_(std::move(program)) {}
-  const void* Read(const Context& context, int tensor) const;
+  absl::Status MakeKernels(integer::KernelLevel level);
+  absl::Status MakeSteps(integer::KernelLevel level);
+  const void* Read(const uint8_t* arena, int tensor) const;
+  void RunLayers(Context& context, uint8_t* arena, const Observer& observer) const;
+  void RunStep(Context& context, uint8_t* arena, const Step& step) const;
 
   std::unique_ptr<const LoadedProgram> program_;
   std::vector<integer::TensorInfo> inputs_, outputs_;
-  std::vector<integer::LayerKernel> kernels_;
+  std::vector<std::optional<integer::LayerKernel>> kernels_;  // by layer; null where parts have theirs
+  std::vector<std::vector<Step>> steps_;                      // by layer and part
   std::vector<const void*> constants_;  // by tensor; null for those of the arena
 };
 

@@ -41,6 +41,8 @@ absl::Status ReadNumbers(const Json& file, TargetSpec& spec) {
       {"clock_hz", &spec.clock_hz},
       {"sram_bytes_per_core", &spec.sram_bytes_per_core},
       {"dma_bytes_per_cycle", &spec.dma_bytes_per_cycle},
+      {"int16_passes", &spec.int16_passes},
+      {"event_cycles", &spec.event_cycles},
       {"dram_bytes", &spec.dram_bytes},
       {"largest_kernel", &spec.largest_kernel},
       {"largest_stride", &spec.largest_stride},

@@ -43,6 +43,8 @@ struct TargetSpec {
   int64_t clock_hz = 0;
   int64_t sram_bytes_per_core = 0;
   int64_t dma_bytes_per_cycle = 0;
+  int64_t int16_passes = 0;  // of the array for each operand of 16 bits
+  int64_t event_cycles = 0;  // from an event's signal to the start of what waits for it
   int64_t dram_bytes = 0;
   int64_t largest_kernel = 0, largest_stride = 0, largest_dilation = 0, largest_rank = 0;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/integer/kernels/micro.h"
+#include "core/integer/kernels/wide.h"
 
 namespace qb::integer {
 namespace {
@@ -32,19 +33,21 @@ int64_t BlockElements(const PackedConv& p) {
 }
 int64_t GroupElements(const PackedConv& p) { return p.blocks * BlockElements(p); }
 
-template <typename T>
-void PackWeights(const ConvParams& conv, const PackedConv& p, std::vector<T>& packed) {
+// `weights` are of the conv's layout; `part` takes what is stored of each.
+template <typename T, typename W, typename Part>
+void PackWeights(const std::vector<W>& weights_of_all, const PackedConv& p, std::vector<T>& packed,
+                 const Part& part) {
   const int64_t segments = static_cast<int64_t>(p.segment_offsets.size());
   packed.assign(static_cast<size_t>(p.groups * GroupElements(p)), T{0});
   for (int64_t m = 0; m < p.window.out_c; ++m) {
     const int64_t group = m / p.group_out;
     const int64_t channel = m % p.group_out;
     T* block = packed.data() + group * GroupElements(p) + channel / p.lanes * BlockElements(p);
-    const int8_t* weights = conv.weights.data() + m * segments * p.segment_length;
+    const W* weights = weights_of_all.data() + m * segments * p.segment_length;
     T* to = block + channel % p.lanes * p.quad;
     for (int64_t s = 0; s < segments; ++s, weights += p.segment_length) {
       for (int64_t e = 0; e < p.segment_length; e += p.quad, to += p.lanes * p.quad) {
-        std::copy(weights + e, weights + std::min(e + p.quad, p.segment_length), to);
+        std::transform(weights + e, weights + std::min(e + p.quad, p.segment_length), to, part);
       }
     }
   }
@@ -152,14 +155,40 @@ void RunStrips(const KernelCall& call, const PackedConv& p, MicroKernel micro,
   const int64_t input_rows = std::max<int64_t>(w.extent_h(), kStripBytes / row_bytes);
   const int64_t rows_of_strip = (input_rows - w.extent_h()) / w.stride_h + 1;
   StripRunner<T, W> runner(call, p, micro, weights);
-  for (int64_t first = 0; first < w.out_h; first += rows_of_strip) {
-    const int64_t rows = std::min(rows_of_strip, w.out_h - first);
+  const RowRange range = call.OutputRows(w.out_h);
+  for (int64_t first = range.begin; first < range.end; first += rows_of_strip) {
+    const int64_t rows = std::min(rows_of_strip, range.end - first);
     const int64_t needed = (rows - 1) * w.stride_h + w.extent_h();
     T* strip = call.scratch.ReserveArray<T>(0, needed * row_elements);
-    FillStrip<T>(w, call.input<int8_t>(0), call.input_tensor(0).zero_point,
-                 {first * w.stride_h, needed, w.in_c}, strip);
+    FillStrip(w, call.input<int8_t>(0), call.input_tensor(0).zero_point,
+              StripRows{first * w.stride_h, needed, w.in_c}, strip);
     runner.Run(strip, first, rows);
   }
+}
+
+}  // namespace
+
+namespace {
+
+// Pairs of 8 lanes whatever the level; requantization reads the layer's own tables.
+void PackWide(const ConvParams& conv, PackedConv& p) {
+  p.wide = true;
+  if (UsesDepthwiseForm(conv, p.window)) {
+    PackWideDepthwise(conv, p);
+    return;
+  }
+  p.lanes = 8;
+  p.quad = 2;
+  p.blocks = RoundUp(p.group_out, p.lanes) / p.lanes;
+  PackSegments(p);
+  if (conv.weight_bits != 16) {
+    PackWeights(conv.weights, p, p.weights16, [](int8_t weight) { return weight; });
+    return;
+  }
+  PackWeights(conv.weights16, p, p.weights16,
+              [](int16_t weight) { return static_cast<int16_t>(LowByte(weight)); });
+  PackWeights(conv.weights16, p, p.weights16_high,
+              [](int16_t weight) { return static_cast<int16_t>(HighByte(weight)); });
 }
 
 }  // namespace
@@ -175,6 +204,10 @@ std::unique_ptr<const PackedConv> PackConv(const Layer& layer, const Network& ne
   p.groups = conv.groups;
   p.group_in = p.window.in_c / conv.groups;
   p.group_out = p.window.out_c / conv.groups;
+  if (IsWide(conv, in) || out.dtype == DType::kInt16) {
+    PackWide(conv, p);
+    return packed;
+  }
   if (UsesDepthwiseForm(conv, p.window)) {
     PackDepthwise(conv, level, p);
     return packed;
@@ -184,17 +217,20 @@ std::unique_ptr<const PackedConv> PackConv(const Layer& layer, const Network& ne
   p.quad = uint8_pixels ? 4 : 2;
   p.blocks = RoundUp(p.group_out, p.lanes) / p.lanes;
   PackSegments(p);
+  const auto same = [](int8_t weight) { return weight; };
   if (uint8_pixels) {
-    PackWeights(conv, p, p.weights8);
+    PackWeights(conv.weights, p, p.weights8, same);
   } else {
-    PackWeights(conv, p, p.weights16);
+    PackWeights(conv.weights, p, p.weights16, same);
   }
   PackTables(conv, in.zero_point, uint8_pixels, p);
   return packed;
 }
 
 void RunConvPacked(const KernelCall& call, const PackedConv& packed) {
-  if (packed.depthwise) {
+  if (packed.wide) {
+    RunConvWide(call, packed);
+  } else if (packed.depthwise) {
     RunDepthwisePacked(call, packed);
   } else if (!packed.weights8.empty()) {
     RunStrips<uint8_t>(call, packed, MicroAvx512Vnni, packed.weights8);

@@ -26,8 +26,10 @@ struct PackedConv {
   int64_t segment_length = 0, segment_quads = 0;
   std::vector<int64_t> segment_offsets;  // elements from the pixel's first operand
   bool depthwise = false;                // the depthwise layout of depthwise.cc instead
+  bool wide = false;                     // 64-bit sums or 16-bit results: conv_wide.cc
   std::vector<int8_t> weights8;          // uint8 x int8 form
-  std::vector<int16_t> weights16;        // int16 pair form, depthwise form
+  std::vector<int16_t> weights16;        // int16 pair form, depthwise form; wide: the low bytes
+  std::vector<int16_t> weights16_high;   // wide form of 16-bit weights: the high bytes
   // By group and padded channel (blocks * lanes each):
   std::vector<int32_t> offset;           // added to the raw sum to give the accumulator
   std::vector<int32_t> mantissa;
@@ -43,6 +45,9 @@ void RunConvReference(const KernelCall& call);
 // The packed forms.
 void RunConvPacked(const KernelCall& call, const PackedConv& packed);
 void RunDepthwisePacked(const KernelCall& call, const PackedConv& packed);
+void RunConvWide(const KernelCall& call, const PackedConv& packed);
+// Taps outermost: [tap][channel].
+void PackWideDepthwise(const ConvParams& conv, PackedConv& packed);
 void PackDepthwise(const ConvParams& conv, KernelLevel level, PackedConv& packed);
 bool UsesDepthwiseForm(const ConvParams& conv, const Window& window);
 
@@ -54,9 +59,9 @@ struct StripRows {
 };
 
 // Copies those rows into `strip`, as T: code ^ 0x80 for uint8, code - zero point for int16. Padding
-// holds real zero.
-template <typename T>
-void FillStrip(const Window& window, const int8_t* image, int32_t zero_point,
+// holds real zero. Codes are int8, or int16 for int16 strips.
+template <typename T, typename Code>
+void FillStrip(const Window& window, const Code* image, int32_t zero_point,
                const StripRows& rows, T* strip);
 
 }  // namespace qb::integer

@@ -147,12 +147,13 @@ void RunDepthwisePacked(const KernelCall& call, const PackedConv& p) {
   const int64_t row_elements = w.padded_w() * PaddedChannels(w);
   const int64_t input_rows = std::max<int64_t>(w.extent_h(), kStripBytes / (2 * row_elements));
   const int64_t rows_of_strip = (input_rows - w.extent_h()) / w.stride_h + 1;
-  for (int64_t first = 0; first < w.out_h; first += rows_of_strip) {
-    const int64_t rows = std::min(rows_of_strip, w.out_h - first);
+  const RowRange range = call.OutputRows(w.out_h);
+  for (int64_t first = range.begin; first < range.end; first += rows_of_strip) {
+    const int64_t rows = std::min(rows_of_strip, range.end - first);
     const int64_t needed = (rows - 1) * w.stride_h + w.extent_h();
     int16_t* strip = call.scratch.ReserveArray<int16_t>(0, needed * row_elements);
-    FillStrip<int16_t>(w, call.input<int8_t>(0), call.input_tensor(0).zero_point,
-                       {first * w.stride_h, needed, PaddedChannels(w)}, strip);
+    FillStrip(w, call.input<int8_t>(0), call.input_tensor(0).zero_point,
+                       StripRows{first * w.stride_h, needed, PaddedChannels(w)}, strip);
     RunStrip(call, p, {strip, first, rows});
   }
 }

@@ -3,6 +3,7 @@
 
 #include "core/integer/kernels/broadcast.h"
 #include "core/integer/kernels/kernel_call.h"
+#include "core/integer/kernels/wide.h"
 #include "core/integer/requant.h"
 
 namespace qb::integer {
@@ -83,6 +84,20 @@ void Product(const EltwiseParams& p, const Codes& zero, const std::vector<Broadc
   });
 }
 
+// Where any tensor is int16.
+template <typename A, typename B>
+void RunWide(const KernelCall& call, const Codes& zero, const std::vector<BroadcastAxis>& axes,
+             const A* a, const B* b) {
+  const EltwiseParams& p = call.params<EltwiseParams>();
+  const DType dtype = call.output_tensor().dtype;
+  ForEachRun(axes, [&](int64_t at_a, int64_t at_b, int64_t at_y, const BroadcastAxis& axis) {
+    for (int64_t i = 0; i < axis.extent; ++i) {
+      StoreCode(dtype, call.output, at_y + i,
+                PlainResult(p, zero, a[at_a + i * axis.stride_a], b[at_b + i * axis.stride_b]));
+    }
+  });
+}
+
 }  // namespace
 
 void RunEltwise(const KernelCall& call) {
@@ -92,6 +107,12 @@ void RunEltwise(const KernelCall& call) {
   const TensorInfo& y = call.output_tensor();
   const Codes zero{a.zero_point, b.zero_point, y.zero_point};
   const std::vector<BroadcastAxis> axes = BroadcastAxes(a.shape, b.shape, y.shape);
+  if (HasInt16(call)) {
+    WithCodes(call, 0, [&](const auto* codes_a) {
+      WithCodes(call, 1, [&](const auto* codes_b) { RunWide(call, zero, axes, codes_a, codes_b); });
+    });
+    return;
+  }
   const Operands operands{call.input<int8_t>(0), call.input<int8_t>(1), call.out<int8_t>()};
   if (call.reference()) {
     ForEachRun(axes, [&](int64_t at_a, int64_t at_b, int64_t at_y, const BroadcastAxis& axis) {

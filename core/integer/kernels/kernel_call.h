@@ -11,6 +11,11 @@
 
 namespace qb::integer {
 
+// Rows [begin, end) of a result.
+struct RowRange {
+  int64_t begin = 0, end = 0;
+};
+
 // The layer has passed ValidateLayer.
 struct KernelCall {
   const Layer& layer;
@@ -19,7 +24,9 @@ struct KernelCall {
   void* output;
   KernelLevel level;
   Scratch& scratch;
+  RowRange rows{};  // of a convolution that makes a part of its result; empty: all
 
+  RowRange OutputRows(int64_t all) const { return rows.end == 0 ? RowRange{0, all} : rows; }
   const TensorInfo& input_tensor(size_t index) const {
     return network.tensors[static_cast<size_t>(layer.inputs[index])];
   }
@@ -58,5 +65,7 @@ void RunResizeNearest(const KernelCall& call);
 void RunDepthToSpace(const KernelCall& call);
 void RunQuantize(const KernelCall& call);
 void RunDequantize(const KernelCall& call);
+void RunResizeLinear(const KernelCall& call);
+void RunPRelu(const KernelCall& call);
 
 }  // namespace qb::integer

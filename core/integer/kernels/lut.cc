@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/integer/kernels/kernel_call.h"
+#include "core/integer/kernels/wide.h"
 #include "core/integer/requant.h"
 #include "core/integer/tables.h"
 
@@ -41,6 +42,16 @@ void RunRescale(const KernelCall& call) {
   const int32_t zero_x = call.input_tensor(0).zero_point;
   const int32_t zero_y = call.output_tensor().zero_point;
   const int64_t elements = call.output_tensor().shape.elements();
+  if (HasInt16(call)) {
+    const DType dtype = call.output_tensor().dtype;
+    WithCodes(call, 0, [&](const auto* codes) {
+      for (int64_t i = 0; i < elements; ++i) {
+        StoreCode(dtype, call.output, i,
+                  ApplyRequant(codes[i] - zero_x, requant, zero_y, LeastCode(dtype), MostCode(dtype)));
+      }
+    });
+    return;
+  }
   const int8_t* x = call.input<int8_t>(0);
   if (!call.reference()) {
     Look(RescaleTable(requant, zero_x, zero_y), x, elements, call.out<int8_t>());

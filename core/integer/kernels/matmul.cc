@@ -3,6 +3,7 @@
 
 #include "core/integer/kernels/kernel_call.h"
 #include "core/integer/kernels/micro.h"
+#include "core/integer/kernels/wide.h"
 #include "core/integer/requant.h"
 
 namespace qb::integer {
@@ -92,6 +93,98 @@ void Packed(const KernelCall& call, const Product& p, const int8_t* a, const int
   }
 }
 
+// Where any tensor is int16: b in the two bytes of its codes if it is, sums in 64 bits.
+template <typename Code>
+int16_t* PackBytes(const KernelCall& call, const Product& p, const Code* b, bool high) {
+  const int64_t pairs = (p.k + 1) / kPair;
+  const int64_t elements = (p.n + kLanes - 1) / kLanes * pairs * kPair * kLanes;
+  int16_t* packed = call.scratch.ReserveArray<int16_t>(high ? 2 : 1, elements);
+  std::fill(packed, packed + elements, int16_t{0});
+  for (int64_t k = 0; k < p.k; ++k) {
+    for (int64_t j = 0; j < p.n; ++j) {
+      const int32_t value = b[k * p.n + j] - p.zero_b;
+      const int32_t stored = sizeof(Code) == 1 ? value : (high ? HighByte(value) : LowByte(value));
+      packed[((j / kLanes * pairs + k / kPair) * kLanes + j % kLanes) * kPair + k % kPair] =
+          static_cast<int16_t>(stored);
+    }
+  }
+  return packed;
+}
+
+void StoreRow(const KernelCall& call, const int64_t* sums, int64_t first, int64_t count) {
+  const MatMulParams& params = call.params<MatMulParams>();
+  const TensorInfo& y = call.output_tensor();
+  for (int64_t j = 0; j < count; ++j) {
+    StoreCode(y.dtype, call.output, first + j,
+              ApplyWideRequant(sums[j], params.requant, y.zero_point, params.clamp_min,
+                               params.clamp_max));
+  }
+}
+
+template <typename A, typename B>
+void PlainWide(const KernelCall& call, const Product& p, const A* a, const B* b, int64_t y_at) {
+  for (int64_t i = 0; i < p.m; ++i) {
+    for (int64_t j = 0; j < p.n; ++j) {
+      int64_t acc = 0;
+      for (int64_t k = 0; k < p.k; ++k) {
+        acc += int64_t{a[i * p.k + k] - p.zero_a} * (b[k * p.n + j] - p.zero_b);
+      }
+      StoreRow(call, &acc, y_at + i * p.n + j, 1);
+    }
+  }
+}
+
+template <typename A, typename B>
+void PackedWide(const KernelCall& call, const Product& p, const A* a, const B* b, int64_t y_at) {
+  const int64_t pairs = (p.k + 1) / kPair;
+  const int64_t blocks = (p.n + kLanes - 1) / kLanes;
+  const int16_t* low = PackBytes(call, p, b, false);
+  const int16_t* high = sizeof(B) == 2 ? PackBytes(call, p, b, true) : nullptr;
+  int16_t* rows = call.scratch.ReserveArray<int16_t>(0, kMostRows * pairs * kPair);
+  std::fill(rows, rows + kMostRows * pairs * kPair, int16_t{0});
+  alignas(64) int32_t raw[kMostRows * kMostBlocks * kLanes];
+  alignas(64) int64_t sums[kMostRows * kMostBlocks * kLanes];
+  const int64_t segment = 0;
+  MicroTile tile{{}, &segment, 1, pairs, nullptr, pairs * kPair * kLanes, raw, kMostBlocks * kLanes};
+  for (int64_t i = 0; i < p.m; i += kMostRows) {
+    const int64_t count = std::min(kMostRows, p.m - i);
+    for (int64_t r = 0; r < count; ++r) {
+      int16_t* row = rows + r * pairs * kPair;
+      for (int64_t k = 0; k < p.k; ++k) {
+        row[k] = static_cast<int16_t>(a[(i + r) * p.k + k] - p.zero_a);
+      }
+      tile.pixels[r] = row;
+    }
+    for (int64_t block = 0; block < blocks; block += kMostBlocks) {
+      const int64_t width = std::min(kMostBlocks, blocks - block);
+      std::fill(std::begin(sums), std::end(sums), int64_t{0});
+      tile.weights = low + block * tile.block_stride;
+      AddProducts(PairMicroKernel(call.level), tile, {count, width}, 1, sums);
+      if (high != nullptr) {
+        tile.weights = high + block * tile.block_stride;
+        AddProducts(PairMicroKernel(call.level), tile, {count, width}, 256, sums);
+      }
+      const int64_t columns = std::min(p.n - block * kLanes, kMostBlocks * kLanes);
+      for (int64_t r = 0; r < count; ++r) {
+        StoreRow(call, sums + r * tile.raw_stride, y_at + (i + r) * p.n + block * kLanes, columns);
+      }
+    }
+  }
+}
+
+// One product of a batch; the offsets in elements.
+void RunWide(const KernelCall& call, const Product& p, int64_t a_at, int64_t b_at, int64_t y_at) {
+  WithCodes(call, 0, [&](const auto* a) {
+    WithCodes(call, 1, [&](const auto* b) {
+      if (call.reference()) {
+        PlainWide(call, p, a + a_at, b + b_at, y_at);
+      } else {
+        PackedWide(call, p, a + a_at, b + b_at, y_at);
+      }
+    });
+  });
+}
+
 // Elements from one matrix of the operand to the next along each leading axis; 0 where it is 1.
 std::vector<int64_t> BatchStrides(const Shape& shape, int64_t matrix) {
   std::vector<int64_t> strides(static_cast<size_t>(shape.rank() - 2));
@@ -119,6 +212,10 @@ void RunMatMul(const KernelCall& call) {
       rest /= out[axis];
       a_at += index * a_strides[static_cast<size_t>(axis)];
       b_at += index * b_strides[static_cast<size_t>(axis)];
+    }
+    if (HasInt16(call)) {
+      RunWide(call, p, a_at, b_at, batch * p.m * p.n);
+      continue;
     }
     const int8_t* a = call.input<int8_t>(0) + a_at;
     const int8_t* b = call.input<int8_t>(1) + b_at;

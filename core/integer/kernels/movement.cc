@@ -1,4 +1,4 @@
-// Kernels that move elements of one or four bytes: concat, slice, pad, reshape, nearest resize, depth
+// Kernels that move elements of one, two or four bytes: concat, slice, pad, reshape, nearest resize, depth
 // to space.
 #include <algorithm>
 #include <cstring>
@@ -122,7 +122,11 @@ void RunPad(const KernelCall& call) {
   const TensorInfo& y = call.output_tensor();
   // Of a float tensor the padding is 0.0, whose bytes are 0.
   const int code = y.dtype == DType::kInt8 ? static_cast<uint8_t>(p.code) : 0;
-  std::memset(call.output, code, Bytes(y.size_bytes()));
+  if (y.dtype == DType::kInt16) {
+    std::fill_n(call.out<int16_t>(), y.shape.elements(), static_cast<int16_t>(p.code));
+  } else {
+    std::memset(call.output, code, Bytes(y.size_bytes()));
+  }
   const std::vector<int64_t> strides = ByteStrides(y);
   uint8_t* to = call.out<uint8_t>();
   for (size_t axis = 0; axis < strides.size(); ++axis) {
@@ -187,6 +191,8 @@ void SpreadDepth(const KernelCall& call) {
 void RunDepthToSpace(const KernelCall& call) {
   if (SizeBytes(call.input_tensor(0).dtype) == 1) {
     SpreadDepth<uint8_t>(call);
+  } else if (SizeBytes(call.input_tensor(0).dtype) == 2) {
+    SpreadDepth<uint16_t>(call);
   } else {
     SpreadDepth<uint32_t>(call);
   }

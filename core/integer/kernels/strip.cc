@@ -29,6 +29,11 @@ void Convert(const int8_t* from, int64_t count, int32_t zero_point, int16_t* to)
   }
 }
 
+// int16 codes have zero point 0.
+void Convert(const int16_t* from, int64_t count, int32_t, int16_t* to) {
+  std::copy(from, from + count, to);
+}
+
 template <typename T>
 void FillPixels(T* to, int64_t pixels, int64_t pixel_stride, int64_t channels, T value) {
   for (int64_t i = 0; i < pixels; ++i) {
@@ -40,8 +45,8 @@ void FillPixels(T* to, int64_t pixels, int64_t pixel_stride, int64_t channels, T
 
 }  // namespace
 
-template <typename T>
-void FillStrip(const Window& w, const int8_t* image, int32_t zero_point, const StripRows& rows,
+template <typename T, typename Code>
+void FillStrip(const Window& w, const Code* image, int32_t zero_point, const StripRows& rows,
                T* strip) {
   const T zero = RealZero<T>(zero_point);
   const int64_t pixel_stride = rows.pixel_stride;
@@ -54,7 +59,7 @@ void FillStrip(const Window& w, const int8_t* image, int32_t zero_point, const S
     }
     FillPixels(to, w.pad_left, pixel_stride, w.in_c, zero);
     to += w.pad_left * pixel_stride;
-    const int8_t* from = image + y * w.in_w * w.in_c;
+    const Code* from = image + y * w.in_w * w.in_c;
     if (pixel_stride == w.in_c) {
       Convert(from, w.in_w * w.in_c, zero_point, to);
     } else {
@@ -67,7 +72,8 @@ void FillStrip(const Window& w, const int8_t* image, int32_t zero_point, const S
   }
 }
 
-template void FillStrip<uint8_t>(const Window&, const int8_t*, int32_t, const StripRows&, uint8_t*);
-template void FillStrip<int16_t>(const Window&, const int8_t*, int32_t, const StripRows&, int16_t*);
+template void FillStrip(const Window&, const int8_t*, int32_t, const StripRows&, uint8_t*);
+template void FillStrip(const Window&, const int8_t*, int32_t, const StripRows&, int16_t*);
+template void FillStrip(const Window&, const int16_t*, int32_t, const StripRows&, int16_t*);
 
 }  // namespace qb::integer

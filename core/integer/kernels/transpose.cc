@@ -131,6 +131,8 @@ void Run(const KernelCall& call) {
 void RunTranspose(const KernelCall& call) {
   if (SizeBytes(call.input_tensor(0).dtype) == 1) {
     Run<uint8_t>(call);
+  } else if (SizeBytes(call.input_tensor(0).dtype) == 2) {
+    Run<uint16_t>(call);
   } else {
     Run<uint32_t>(call);
   }

@@ -30,6 +30,16 @@ class Random {
     }
     return codes;
   }
+  // Little-endian int16.
+  std::vector<int8_t> Codes16(int64_t count, int64_t low = -32767, int64_t high = 32767) {
+    std::vector<int8_t> bytes;
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t code = Int(low, high);
+      bytes.push_back(static_cast<int8_t>(code & 0xff));
+      bytes.push_back(static_cast<int8_t>(code >> 8));
+    }
+    return bytes;
+  }
 
  private:
   std::mt19937_64 engine_;
@@ -48,6 +58,8 @@ class NetworkBuilder {
     if (dtype == DType::kInt8) {
       info.scale = static_cast<float>(random.Real(0.01, 0.1));
       info.zero_point = static_cast<int32_t>(random.Chance(30) ? -128 : random.Int(-20, 20));
+    } else if (dtype == DType::kInt16) {
+      info.scale = static_cast<float>(random.Real(0.0001, 0.001));
     }
     network.tensors.push_back(std::move(info));
     return static_cast<int>(network.tensors.size()) - 1;
@@ -117,6 +129,111 @@ class NetworkBuilder {
       out_channels = 2 * random.Int(1, 20);
     }
     return Conv(x, std::move(p), out_channels);
+  }
+  // Makes the last layer, a convolution, one of other widths: of its weights, and of its result.
+  void Widen(int32_t weight_bits, DType output) {
+    const integer::Layer& layer = network.layers.back();
+    const bool transposed = std::holds_alternative<ConvTransposeParams>(layer.params);
+    ConvParams& p = transposed ? std::get<ConvTransposeParams>(network.layers.back().params).conv
+                               : std::get<ConvParams>(network.layers.back().params);
+    TensorInfo& y = network.tensors[static_cast<size_t>(layer.output)];
+    y.dtype = output;
+    double factor = 1;
+    if (output == DType::kInt16) {
+      y.zero_point = 0;
+      p.clamp_min = random.Chance(30) ? 0 : -32767;
+      p.clamp_max = 32767;
+      factor *= 256;
+    }
+    p.weight_bits = weight_bits;
+    for (int8_t& weight : p.weights) {
+      if (weight_bits == 16) {
+        p.weights16.push_back(static_cast<int16_t>(random.Int(-32768, 32639)));
+      } else if (weight_bits == 4) {
+        weight = static_cast<int8_t>(random.Int(-7, 7));
+      }
+    }
+    if (weight_bits == 16) {
+      p.weights.clear();
+    }
+    const bool wide_input = info(layer.inputs[0]).dtype == DType::kInt16;
+    factor /= (weight_bits == 16 ? 256 : (weight_bits == 4 ? 1.0 / 16 : 1)) * (wide_input ? 256 : 1);
+    for (Requant& requant : p.requant) {
+      requant = *RequantFromMultiplier(MultiplierOf(requant) * factor);
+    }
+    if (wide_input || weight_bits == 16) {
+      for (const int32_t bias : p.bias) {
+        p.wide_bias.push_back(int64_t{bias} * random.Int(1, 100000));
+      }
+      p.bias.clear();
+    }
+  }
+  int RandomConvTranspose(int x) {
+    const Shape in = shape(x);
+    ConvTransposeParams p;
+    ConvParams& c = p.conv;
+    c.kernel_h = random.Int(1, 4);
+    c.kernel_w = random.Int(1, 4);
+    c.stride_h = random.Int(1, 3);
+    c.stride_w = random.Int(1, 3);
+    c.dilation_h = random.Int(1, 2);
+    c.dilation_w = random.Int(1, 2);
+    const int64_t reach_h = (c.kernel_h - 1) * c.dilation_h;
+    const int64_t reach_w = (c.kernel_w - 1) * c.dilation_w;
+    // Small enough that a result remains.
+    c.pad_top = random.Int(0, std::min<int64_t>(1, reach_h / 2));
+    c.pad_bottom = random.Int(0, std::min<int64_t>(1, reach_h / 2));
+    c.pad_left = random.Int(0, std::min<int64_t>(1, reach_w / 2));
+    c.pad_right = random.Int(0, std::min<int64_t>(1, reach_w / 2));
+    p.output_pad_h = random.Int(0, c.stride_h - 1);
+    p.output_pad_w = random.Int(0, c.stride_w - 1);
+    int64_t out_channels = random.Int(1, 20);
+    if (random.Chance(30)) {
+      c.groups = in[3];
+      out_channels = in[3];
+    }
+    const int64_t length = c.kernel_h * c.kernel_w * in[3] / c.groups;
+    c.weights = random.Codes(length * out_channels, -127, 127);
+    for (int64_t m = 0; m < out_channels; ++m) {
+      c.bias.push_back(static_cast<int32_t>(random.Int(-5000, 5000)));
+      c.requant.push_back(SomeRequant(5000.0 * static_cast<double>(length) / 10 + 100));
+    }
+    const int64_t out_h = (in[1] - 1) * c.stride_h + reach_h + 1 + p.output_pad_h - c.pad_top - c.pad_bottom;
+    const int64_t out_w = (in[2] - 1) * c.stride_w + reach_w + 1 + p.output_pad_w - c.pad_left - c.pad_right;
+    return Layer({x}, {1, out_h, out_w, out_channels}, std::move(p));
+  }
+  LinearAxis RandomAxis(int64_t extent, int64_t places, int32_t bits) {
+    LinearAxis axis;
+    for (int64_t i = 0; i < places; ++i) {
+      const int64_t low = random.Int(0, extent - 1);
+      axis.low.push_back(static_cast<int32_t>(low));
+      axis.high.push_back(static_cast<int32_t>(std::min(low + 1, extent - 1)));
+      axis.fraction.push_back(static_cast<int32_t>(random.Int(0, int64_t{1} << bits)));
+    }
+    return axis;
+  }
+  int RandomResizeLinear(int x) {
+    const Shape in = shape(x);
+    ResizeLinearParams p;
+    p.fraction_bits = static_cast<int32_t>(random.Chance(50) ? 14 : random.Int(1, 15));
+    const int64_t rows = std::min<int64_t>(16, random.Int(1, 2 * in[1]));
+    const int64_t columns = std::min<int64_t>(16, random.Int(1, 2 * in[2]));
+    p.rows = RandomAxis(in[1], rows, p.fraction_bits);
+    p.columns = RandomAxis(in[2], columns, p.fraction_bits);
+    const int y = Layer({x}, {1, rows, columns, in[3]}, std::move(p), info(x).dtype);
+    network.tensors[static_cast<size_t>(y)].zero_point = info(x).zero_point;
+    network.tensors[static_cast<size_t>(y)].scale = info(x).scale;
+    return y;
+  }
+  int RandomPRelu(int x) {
+    PReluParams p;
+    p.positive = *RequantFromMultiplier(random.Real(0.5, 1.5));
+    const int64_t channels = random.Chance(30) ? 1 : shape(x)[shape(x).rank() - 1];
+    for (int64_t c = 0; c < channels; ++c) {
+      p.negative.push_back(*RequantFromMultiplier(random.Real(0, 0.5)));
+      p.negate.push_back(random.Chance(30) ? 1 : 0);
+    }
+    return Layer({x}, shape(x), std::move(p));
   }
   int RandomPool(int x) {
     const Shape in = shape(x);

@@ -125,9 +125,20 @@ class RandomNetwork {
     return b_.Layer({x}, {1, 1, 1, b_.shape(x)[3]}, std::move(p));
   }
 
+  // Through 16 bits and back.
+  int WideConv(int x) {
+    const int wide = b_.Layer({x}, b_.shape(x),
+                              integer::RequantParams{*integer::RequantFromMultiplier(200)},
+                              DType::kInt16);
+    const int y = b_.RandomConv(wide);
+    const int32_t widths[] = {4, 8, 16};
+    b_.Widen(widths[b_.random.Int(0, 2)], DType::kInt16);
+    return b_.Layer({y}, b_.shape(y), integer::RequantParams{*integer::RequantFromMultiplier(0.004)});
+  }
+
   void Grow() {
     const int x = Some();
-    const int64_t kind = b_.random.Int(0, 11);
+    const int64_t kind = b_.random.Int(0, 15);
     int y = x;
     if (kind < 3) {
       y = b_.RandomConv(x);
@@ -148,6 +159,14 @@ class RandomNetwork {
       y = b_.Eltwise(b_.Lut(x), x, integer::EltwiseKind::kAdd);
     } else if (kind == 10 && b_.shape(x)[1] * b_.shape(x)[2] < 400) {
       y = MatMul(x);
+    } else if (kind == 12) {
+      y = WideConv(x);
+    } else if (kind == 13 && b_.shape(x)[1] * b_.shape(x)[2] < 150) {
+      y = b_.RandomConvTranspose(x);
+    } else if (kind == 14) {
+      y = b_.RandomResizeLinear(x);
+    } else if (kind == 15) {
+      y = b_.RandomPRelu(x);
     } else {
       y = Move(x);
     }
