@@ -24,17 +24,19 @@ using qbc::v1::BlobService;
 using qbc::v1::JobService;
 using qbc::v1::ServerInfo;
 
-absl::Status ToAbsl(const grpc::Status& status) {
-  // The numbers of the two enums are the same by design of both.
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
-}
-
-template <typename Response>
-absl::StatusOr<Response> ToStatusOr(const grpc::Status& status, Response response) {
-  if (!status.ok()) {
-    return ToAbsl(status);
+// A connection that broke at a bad moment comes as one of these instead of Unavailable.
+bool IsBrokenTransport(const grpc::Status& status) {
+  if (status.error_code() != grpc::StatusCode::UNKNOWN &&
+      status.error_code() != grpc::StatusCode::INTERNAL) {
+    return false;
   }
-  return response;
+  for (const char* words :
+       {"Stream removed", "Socket closed", "Connection reset", "GOAWAY", "RST_STREAM"}) {
+    if (absl::StrContains(status.error_message(), words)) {
+      return true;
+    }
+  }
+  return false;
 }
 
 // How long a call waits for a connection before it fails as UNAVAILABLE. Waiting matters: a
@@ -47,7 +49,8 @@ constexpr std::chrono::seconds kConnectWait(1);
 class CallContext {
  public:
   CallContext(const CallOptions& options, grpc::Channel& channel)
-      : on_interrupt_(options.interruption, [this] { context_.TryCancel(); }) {
+      : interruption_(options.interruption),
+        on_interrupt_(options.interruption, [this] { context_.TryCancel(); }) {
     if (channel.GetState(/*try_to_connect=*/true) != GRPC_CHANNEL_READY) {
       channel.WaitForConnected(std::chrono::system_clock::now() + kConnectWait);
     }
@@ -58,8 +61,28 @@ class CallContext {
   }
   grpc::ClientContext* get() { return &context_; }
 
+  // The status of this call. One that was cancelled, but not by us, ended with its server.
+  absl::Status Convert(const grpc::Status& status) const {
+    const bool interrupted = interruption_ != nullptr && interruption_->raised();
+    if ((status.error_code() == grpc::StatusCode::CANCELLED && !interrupted) ||
+        IsBrokenTransport(status)) {
+      return absl::UnavailableError(absl::StrCat("the call broke off: ", status.error_message()));
+    }
+    // The numbers of the two enums are the same by design of both.
+    return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+  }
+
+  template <typename Response>
+  absl::StatusOr<Response> Convert(const grpc::Status& status, Response response) const {
+    if (!status.ok()) {
+      return Convert(status);
+    }
+    return response;
+  }
+
  private:
   grpc::ClientContext context_;
+  Interruption* const interruption_;
   Interruption::Callback on_interrupt_;
 };
 
@@ -76,7 +99,7 @@ absl::Status Drain(CallContext& context, Reader& reader, Response response,
     reader.Finish().ok();  // its status is only that we cancelled
     return callback_status;
   }
-  return ToAbsl(reader.Finish());
+  return context.Convert(reader.Finish());
 }
 
 class GrpcStub final : public Stub {
@@ -92,7 +115,7 @@ class GrpcStub final : public Stub {
     CallContext context(options, *channel_);
     qbc::v1::SubmitJobResponse response;
     const grpc::Status status = jobs_->SubmitJob(context.get(), request, &response);
-    return ToStatusOr(status, std::move(response));
+    return context.Convert(status, std::move(response));
   }
 
   absl::StatusOr<qbc::v1::Job> GetJob(const qbc::v1::GetJobRequest& request,
@@ -100,7 +123,7 @@ class GrpcStub final : public Stub {
     CallContext context(options, *channel_);
     qbc::v1::Job response;
     const grpc::Status status = jobs_->GetJob(context.get(), request, &response);
-    return ToStatusOr(status, std::move(response));
+    return context.Convert(status, std::move(response));
   }
 
   absl::StatusOr<qbc::v1::ListJobsResponse> ListJobs(const qbc::v1::ListJobsRequest& request,
@@ -108,7 +131,7 @@ class GrpcStub final : public Stub {
     CallContext context(options, *channel_);
     qbc::v1::ListJobsResponse response;
     const grpc::Status status = jobs_->ListJobs(context.get(), request, &response);
-    return ToStatusOr(status, std::move(response));
+    return context.Convert(status, std::move(response));
   }
 
   absl::StatusOr<qbc::v1::Job> CancelJob(const qbc::v1::CancelJobRequest& request,
@@ -116,7 +139,7 @@ class GrpcStub final : public Stub {
     CallContext context(options, *channel_);
     qbc::v1::Job response;
     const grpc::Status status = jobs_->CancelJob(context.get(), request, &response);
-    return ToStatusOr(status, std::move(response));
+    return context.Convert(status, std::move(response));
   }
 
   absl::StatusOr<qbc::v1::FindMissingBlobsResponse> FindMissingBlobs(
@@ -124,7 +147,7 @@ class GrpcStub final : public Stub {
     CallContext context(options, *channel_);
     qbc::v1::FindMissingBlobsResponse response;
     const grpc::Status status = blobs_->FindMissingBlobs(context.get(), request, &response);
-    return ToStatusOr(status, std::move(response));
+    return context.Convert(status, std::move(response));
   }
 
   absl::StatusOr<qbc::v1::QueryWriteResponse> QueryWrite(const qbc::v1::QueryWriteRequest& request,
@@ -132,7 +155,7 @@ class GrpcStub final : public Stub {
     CallContext context(options, *channel_);
     qbc::v1::QueryWriteResponse response;
     const grpc::Status status = blobs_->QueryWrite(context.get(), request, &response);
-    return ToStatusOr(status, std::move(response));
+    return context.Convert(status, std::move(response));
   }
 
   absl::StatusOr<qbc::v1::GetCapabilitiesResponse> GetCapabilities(
@@ -140,7 +163,7 @@ class GrpcStub final : public Stub {
     CallContext context(options, *channel_);
     qbc::v1::GetCapabilitiesResponse response;
     const grpc::Status status = info_->GetCapabilities(context.get(), {}, &response);
-    return ToStatusOr(status, std::move(response));
+    return context.Convert(status, std::move(response));
   }
 
   absl::Status WatchJob(
@@ -197,7 +220,7 @@ class GrpcStub final : public Stub {
     }
     writer->WritesDone();
     const grpc::Status status = writer->Finish();
-    return ToStatusOr(status, std::move(response));
+    return context.Convert(status, std::move(response));
   }
 
  private:
