@@ -10,6 +10,7 @@
 #include "core/base/status_macros.h"
 #include "core/integer/kernels/conv_transpose.h"
 #include "core/integer/kernels/window.h"
+#include "core/integer/operand_checks.h"
 #include "core/integer/requant.h"
 
 namespace qb::integer::internal {
@@ -19,95 +20,6 @@ constexpr int64_t kMostGeometry = 1 << 16;  // kernel, stride, dilation, padding
 constexpr int64_t kMostCodeProducts = (int64_t{1} << 31) / (int64_t{255} * 255) - 1;
 constexpr int64_t kMostPaddedElements = int64_t{1} << 31;
 constexpr int64_t kMostMultiplier = int64_t{1} << 45;
-
-template <typename... Args>
-absl::Status Bad(const Args&... args) {
-  return absl::InvalidArgumentError(absl::StrCat(args...));
-}
-
-// The tensors of a layer.
-struct Operands {
-  const Layer& layer;
-  const Network& network;
-  const TensorInfo& x(size_t i) const {
-    return network.tensors[static_cast<size_t>(layer.inputs[i])];
-  }
-  const TensorInfo& y() const { return network.tensors[static_cast<size_t>(layer.output)]; }
-  size_t count() const { return layer.inputs.size(); }
-};
-
-absl::Status CheckRequant(Requant requant) {
-  if (requant.mantissa < 0 || requant.shift < 1 || requant.shift > 62) {
-    return Bad("requantization ", requant.mantissa, " / 2^", requant.shift,
-               "; accepted: mantissa >= 0, shift 1 to 62");
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckClamp(int32_t low, int32_t high, DType dtype = DType::kInt8) {
-  if (low < LeastCode(dtype) || high > MostCode(dtype) || low > high) {
-    return Bad("clamp to [", low, ", ", high, "]; accepted: an interval within [", LeastCode(dtype),
-               ", ", MostCode(dtype), "]");
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckInt8(const Operands& t) {
-  for (size_t i = 0; i < t.count(); ++i) {
-    if (t.x(i).dtype != DType::kInt8) {
-      return Bad("input ", i, " has type ", DTypeName(t.x(i).dtype), "; accepted: int8");
-    }
-  }
-  if (t.y().dtype != DType::kInt8) {
-    return Bad("the output has type ", DTypeName(t.y().dtype), "; accepted: int8");
-  }
-  return absl::OkStatus();
-}
-
-bool IsCode(const TensorInfo& tensor) {
-  return tensor.dtype == DType::kInt8 || tensor.dtype == DType::kInt16;
-}
-
-// Each tensor for itself.
-absl::Status CheckCodes(const Operands& t) {
-  for (size_t i = 0; i < t.count(); ++i) {
-    if (!IsCode(t.x(i))) {
-      return Bad("input ", i, " has type ", DTypeName(t.x(i).dtype), "; accepted: int8, int16");
-    }
-  }
-  if (!IsCode(t.y())) {
-    return Bad("the output has type ", DTypeName(t.y().dtype), "; accepted: int8, int16");
-  }
-  return absl::OkStatus();
-}
-
-// Of layers that move elements without looking at them.
-absl::Status CheckSameType(const Operands& t) {
-  for (size_t i = 0; i < t.count(); ++i) {
-    if (t.x(i).dtype != t.y().dtype) {
-      return Bad("input ", i, " has type ", DTypeName(t.x(i).dtype), ", the output ",
-                 DTypeName(t.y().dtype), "; accepted: one type");
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckShape(const Operands& t, const std::vector<int64_t>& dims) {
-  if (t.y().shape.dims() != dims) {
-    return Bad("the output has shape ", t.y().shape.ToString(), "; the layer makes ",
-               Shape(dims).ToString());
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckRank4(const Operands& t) {
-  if (t.x(0).shape.rank() != 4 || t.y().shape.rank() != 4 || t.x(0).shape[0] != 1 ||
-      t.y().shape[0] != 1) {
-    return Bad("shapes ", t.x(0).shape.ToString(), " and ", t.y().shape.ToString(),
-               "; accepted: NHWC with batch 1");
-  }
-  return absl::OkStatus();
-}
 
 template <typename Params>
 absl::Status CheckGeometry(const Params& p) {
