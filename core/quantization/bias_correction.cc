@@ -98,18 +98,9 @@ class Correction {
       return std::move(shifts_);
     }
     QB_RETURN_IF_ERROR(QuantizeInputs());
-    size_t next_linear = 0;
     for (size_t layer = 0; layer < end; ++layer) {
-      QB_RETURN_IF_ERROR(cancel_.Check());
-      if (next_linear < lowered_.linear_layers.size() &&
-          lowered_.linear_layers[next_linear].layer == layer) {
-        QB_RETURN_IF_ERROR(CorrectLayer(lowered_.linear_layers[next_linear++]));
-      }
       // The last corrected layer's own result is of no interest.
-      if (layer + 1 < end) {
-        QB_RETURN_IF_ERROR(RunOnAllSamples(layer));
-      }
-      activations_.ReleaseAfter(layer);
+      QB_RETURN_IF_ERROR(Step(layer, /*run=*/layer + 1 < end));
       sink.OnProgress(static_cast<int64_t>(layer) + 1, static_cast<int64_t>(end), "layer");
     }
     return std::move(shifts_);
@@ -139,34 +130,49 @@ class Correction {
     return std::holds_alternative<integer::QuantizeParams>(layer.params);
   }
 
+  // Corrects one layer if it is a selected linear one, then runs it.
+  absl::Status Step(size_t layer, bool run) {
+    QB_RETURN_IF_ERROR(cancel_.Check());
+    if (next_linear_ < lowered_.linear_layers.size() &&
+        lowered_.linear_layers[next_linear_].layer == layer) {
+      QB_RETURN_IF_ERROR(CorrectLayer(lowered_.linear_layers[next_linear_++]));
+    }
+    if (run) {
+      QB_RETURN_IF_ERROR(RunOnAllSamples(layer));
+    }
+    activations_.ReleaseAfter(layer);
+    return absl::OkStatus();
+  }
+
   // Runs the border layers sample by sample, so that float inputs of one sample a thread are alive.
   absl::Status QuantizeInputs() {
     std::vector<integer::LayerKernel> kernels;
     for (const integer::Layer& layer : network().layers) {
-      if (IsInputQuantization(layer)) {
-        absl::StatusOr<integer::LayerKernel> kernel =
-            integer::LayerKernel::Create(layer, network());
-        QB_RETURN_IF_ERROR(kernel.status());
-        kernels.push_back(*std::move(kernel));
-        activations_.Allocate(layer.output);
+      if (!IsInputQuantization(layer)) {
+        continue;
       }
+      absl::StatusOr<integer::LayerKernel> kernel = integer::LayerKernel::Create(layer, network());
+      QB_RETURN_IF_ERROR(kernel.status());
+      kernels.push_back(*std::move(kernel));
+      activations_.Allocate(layer.output);
     }
-    return ForEachSample([&](int64_t sample, int worker) -> absl::Status {
-      QB_RETURN_IF_ERROR(cancel_.Check());
-      QB_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs,
-                          dataset_.Load(table_.window_samples[static_cast<size_t>(sample)]));
-      for (const integer::LayerKernel& kernel : kernels) {
-        const int tensor = kernel.layer().inputs[0];
-        for (size_t i = 0; i < network().inputs.size(); ++i) {
-          if (network().inputs[i] == tensor) {
-            const void* real = inputs[i].raw();
-            kernel.Run({&real, 1}, activations_.Mutable(kernel.layer().output, sample),
-                       scratch_[static_cast<size_t>(worker)]);
-          }
-        }
-      }
-      return absl::OkStatus();
-    });
+    return ForEachSample(
+        [&](int64_t sample, int worker) { return QuantizeSample(kernels, sample, worker); });
+  }
+
+  absl::Status QuantizeSample(const std::vector<integer::LayerKernel>& kernels, int64_t sample,
+                              int worker) {
+    QB_RETURN_IF_ERROR(cancel_.Check());
+    QB_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs,
+                        dataset_.Load(table_.window_samples[static_cast<size_t>(sample)]));
+    for (const integer::LayerKernel& kernel : kernels) {
+      const auto input =
+          std::find(network().inputs.begin(), network().inputs.end(), kernel.layer().inputs[0]);
+      const void* real = inputs[static_cast<size_t>(input - network().inputs.begin())].raw();
+      kernel.Run({&real, 1}, activations_.Mutable(kernel.layer().output, sample),
+                 scratch_[static_cast<size_t>(worker)]);
+    }
+    return absl::OkStatus();
   }
 
   absl::Status RunOnAllSamples(size_t index) {
@@ -260,6 +266,7 @@ class Correction {
   ThreadPool pool_;
   std::vector<integer::Scratch> scratch_;
   SampleActivations activations_;
+  size_t next_linear_ = 0;
   std::map<int64_t, double> shifts_;
 };
 
