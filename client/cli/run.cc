@@ -10,6 +10,7 @@
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/session.h"
+#include "core/base/spelling.h"
 
 namespace qb::client {
 namespace {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "core/base/failure.h"
+#include "core/base/spelling.h"
 #include "core/base/status_macros.h"
 
 namespace qb {
@@ -77,22 +78,6 @@ absl::StatusOr<Occurrence> ParseShort(absl::Span<const FlagDef> defs, absl::stri
     result.value = std::string(argument.substr(2));
   }
   return result;
-}
-
-size_t EditDistance(absl::string_view a, absl::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) {
-    row[j] = j;
-  }
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i);
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t change = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, change});
-    }
-  }
-  return row[b.size()];
 }
 
 std::string FlagTitle(const FlagDef& def) {
@@ -212,25 +197,6 @@ std::string FormatFlags(absl::Span<const FlagDef> defs, int columns) {
   for (const FlagDef& def : defs) {
     absl::StrAppend(&result, "  ", FlagTitle(def), "\n", std::string(kIndent, ' '),
                     WrapText(def.help, columns, kIndent), "\n");
-  }
-  return result;
-}
-
-std::vector<std::string> SimilarWords(absl::string_view word,
-                                      absl::Span<const std::string> known) {
-  std::vector<std::pair<size_t, std::string>> ranked;
-  for (const std::string& candidate : known) {
-    const size_t distance = EditDistance(word, candidate);
-    // A beginning of a word is meant as that word, however long the rest is.
-    const bool prefix = word.size() > 3 && absl::StartsWith(candidate, word);
-    if (prefix || distance <= std::max<size_t>(1, candidate.size() / 4)) {
-      ranked.emplace_back(prefix ? 0 : distance, candidate);
-    }
-  }
-  std::sort(ranked.begin(), ranked.end());
-  std::vector<std::string> result;
-  for (size_t i = 0; i < ranked.size() && i < 3; ++i) {
-    result.push_back(ranked[i].second);
   }
   return result;
 }

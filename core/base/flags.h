@@ -63,8 +63,4 @@ std::string FormatFlags(absl::Span<const FlagDef> defs, int columns);
 // Words wrapped at `columns`, every line after the first indented by `indent`.
 std::string WrapText(absl::string_view text, int columns, int indent);
 
-// Those of `known` that are close to `word` in spelling, best first; may be empty.
-std::vector<std::string> SimilarWords(absl::string_view word,
-                                      absl::Span<const std::string> known);
-
 }  // namespace qb

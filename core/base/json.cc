@@ -142,12 +142,10 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
     } else if (open_.back().is_array()) {
       open_.back().Append(std::move(value));
     } else {
-      // The key was checked to be new, so no search is needed.
-      AppendMember(std::move(value));
+      open_.back().SetNew(pending_keys_.back(), std::move(value));
     }
     return true;
   }
-  void AppendMember(Json value) { open_.back().Set(pending_keys_.back(), std::move(value)); }
   bool Open(Json container) {
     if (static_cast<int>(open_.size()) >= max_depth_) {
       error = absl::StrCat("nested deeper than ", max_depth_, " levels");
@@ -219,6 +217,12 @@ Json& Json::Set(absl::string_view key, Json value) {
       return *this;
     }
   }
+  members_.emplace_back(std::string(key), std::move(value));
+  return *this;
+}
+
+Json& Json::SetNew(absl::string_view key, Json value) {
+  type_ = Type::kObject;
   members_.emplace_back(std::string(key), std::move(value));
   return *this;
 }

@@ -60,6 +60,8 @@ class Json {
 
   // Sets or replaces a member (turns null into an object). Returns *this for chaining.
   Json& Set(absl::string_view key, Json value);
+  // Like Set for a key that is known to be new; does not search for it.
+  Json& SetNew(absl::string_view key, Json value);
   // Appends to an array (turns null into an array).
   Json& Append(Json value);
 

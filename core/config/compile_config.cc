@@ -2,157 +2,19 @@
 
 #include <algorithm>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "core/base/check.h"
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
+#include "core/config/config_tree.h"
+#include "core/config/cross_check.h"
 #include "core/config/field_check.h"
-#include "core/config/nearest.h"
 #include "core/config/schema.h"
 
 namespace qb {
 namespace {
-
-using FlatValues = std::vector<std::pair<std::string, Json>>;
-
-bool IsSection(absl::string_view path) {
-  const std::string prefix = absl::StrCat(path, ".");
-  return std::any_of(ConfigFields().begin(), ConfigFields().end(), [&](const FieldDef& field) {
-    return absl::StartsWith(field.path, prefix);
-  });
-}
-
-std::vector<std::string> SiblingKeys(absl::string_view parent) {
-  std::vector<std::string> keys;
-  const std::string prefix = parent.empty() ? "" : absl::StrCat(parent, ".");
-  for (const FieldDef& field : ConfigFields()) {
-    if (absl::StartsWith(field.path, prefix)) {
-      const std::vector<std::string> parts =
-          absl::StrSplit(field.path.substr(prefix.size()), '.');
-      if (std::find(keys.begin(), keys.end(), parts[0]) == keys.end()) {
-        keys.push_back(parts[0]);
-      }
-    }
-  }
-  if (parent.empty()) {
-    for (const ConfigGroup& group : ConfigGroups()) {
-      keys.emplace_back(group.group);
-    }
-  }
-  return keys;
-}
-
-// The camelCase spelling of `key` below `parent`, when that is how a field or section there is called in
-// snake_case; else the key itself.
-std::string CamelSpelling(absl::string_view parent, const std::string& key) {
-  for (const std::string& candidate : SiblingKeys(parent)) {
-    if (candidate != key && SnakeCase(candidate) == key) {
-      return candidate;
-    }
-  }
-  return key;
-}
-
-// Turns the tree of a file into (path, value) pairs and collects problems.
-class Flattener {
- public:
-  Flattener(FlatValues& values, std::vector<std::string>& problems)
-      : values_(values), problems_(problems) {}
-
-  void AddRoot(const Json& root) {
-    if (!root.is_object()) {
-      problems_.push_back("the file is not an object of fields");
-      return;
-    }
-    std::vector<std::string> seen_sections;
-    for (const auto& [spelled, value] : root.members()) {
-      const std::string key = CamelSpelling("", spelled);
-      const ConfigGroup* group = FindGroup(key);
-      if (group == nullptr) {
-        AddSection(key, spelled, value, seen_sections);
-        continue;
-      }
-      for (const auto& [section, content] : value.members()) {
-        const std::string flat = section == "EquivalentTransformation"
-                                     ? "equivalentTransformation"
-                                     : CamelSpelling("", section);
-        const auto& sections = group->sections;
-        if (std::find(sections.begin(), sections.end(), flat) == sections.end()) {
-          Unknown(key, section, std::vector<std::string>(sections.begin(), sections.end()));
-        } else {
-          AddSection(flat, absl::StrCat(key, ".", section), content, seen_sections);
-        }
-      }
-    }
-  }
-
- private:
-  static const ConfigGroup* FindGroup(absl::string_view key) {
-    for (const ConfigGroup& group : ConfigGroups()) {
-      if (group.group == key) {
-        return &group;
-      }
-    }
-    return nullptr;
-  }
-
-  void AddSection(const std::string& path, const std::string& spelled, const Json& value,
-                  std::vector<std::string>& seen) {
-    if (std::find(seen.begin(), seen.end(), path) != seen.end()) {
-      problems_.push_back(
-          absl::StrCat(spelled, ": '", path, "' is given in both spellings"));
-      return;
-    }
-    seen.push_back(path);
-    Add(path, value);
-  }
-
-  void Add(const std::string& path, const Json& value) {
-    const FieldDef* field = FindConfigField(path);
-    if (field != nullptr) {
-      const size_t before = problems_.size();
-      CheckField(*field, value, problems_);
-      if (problems_.size() == before) {
-        values_.emplace_back(path, value);
-      }
-      return;
-    }
-    const size_t dot = path.rfind('.');
-    if (!IsSection(path)) {
-      const std::string parent = dot == std::string::npos ? "" : path.substr(0, dot);
-      const std::string key = dot == std::string::npos ? path : path.substr(dot + 1);
-      Unknown(parent, key, SiblingKeys(parent));
-    } else if (!value.is_object()) {
-      problems_.push_back(absl::StrCat(path, ": ", value.Dump(), " is not an object of fields"));
-    } else {
-      std::vector<std::string> seen;
-      for (const auto& [key, child] : value.members()) {
-        AddSection(absl::StrCat(path, ".", CamelSpelling(path, key)),
-                   absl::StrCat(path, ".", key), child, seen);
-      }
-    }
-  }
-
-  void Unknown(absl::string_view parent, absl::string_view key,
-               const std::vector<std::string>& known) {
-    const std::string path = parent.empty() ? std::string(key) : absl::StrCat(parent, ".", key);
-    for (const RemovedKey& removed : RemovedConfigKeys()) {
-      if (removed.key == key) {
-        problems_.push_back(
-            absl::StrCat(path, ": this key was removed; use ", removed.replacement));
-        return;
-      }
-    }
-    problems_.push_back(absl::StrCat(path, ": unknown key; nearest: ",
-                                     absl::StrJoin(NearestNames(key, known, 3), ", ")));
-  }
-
-  FlatValues& values_;
-  std::vector<std::string>& problems_;
-};
 
 absl::StatusOr<FlatValues> PresetValues(absl::string_view name) {
   for (const PresetInfo& preset : AllPresets()) {
@@ -165,7 +27,8 @@ absl::StatusOr<FlatValues> PresetValues(absl::string_view name) {
     }
     QB_ASSIGN_OR_RETURN(const Json tree, Json::Parse(preset.text));
     std::vector<std::string> problems;
-    Flattener(values, problems).AddRoot(tree);
+    const FlatValues own = FlattenConfig(tree, problems);
+    values.insert(values.end(), own.begin(), own.end());
     QB_CHECK_MSG(problems.empty(), "preset ", name, ": ", absl::StrJoin(problems, "; "));
     return values;
   }
@@ -211,33 +74,50 @@ void SetPath(Json& node, absl::Span<const std::string> parts, const Json& value)
   node.Set(parts[0], std::move(child));
 }
 
+// Says which value of a field has no part yet that honours it, if this is one.
+bool IsRefusedYet(const FieldDef& field, const Json& value) {
+  if (field.support == FieldSupport::kRefused) {
+    return value.Dump() != Json::Parse(field.default_json)->Dump();
+  }
+  const std::vector<std::string> refused = absl::StrSplit(field.refused, ' ', absl::SkipEmpty());
+  const std::string text = value.is_string() ? value.as_string() : value.Dump();
+  return std::find(refused.begin(), refused.end(), text) != refused.end();
+}
+
+std::string RefusalText(const FieldDef& field, const Json& value, const std::string& origin) {
+  return absl::StrCat(field.path, ": ", ShownValue(value), " is not supported yet (", origin, "); ",
+                      field.support == FieldSupport::kRefused
+                          ? absl::StrCat("only the default ", field.default_json, " is")
+                          : absl::StrCat("what is not: ", field.refused));
+}
+
+absl::Status ProblemsStatus(FailureCode code, std::vector<std::string> problems) {
+  if (problems.size() > kMostConfigProblems) {
+    problems.resize(kMostConfigProblems);
+  }
+  return Failure(code, absl::StrJoin(problems, "\n"));
+}
+
 }  // namespace
 
-absl::StatusOr<CompileConfig> CompileConfig::Resolve(const ConfigSources& sources) {
-  CompileConfig config;
-  for (const FieldDef& field : ConfigFields()) {
-    absl::StatusOr<Json> value = Json::Parse(field.default_json);
-    QB_CHECK_MSG(value.ok(), field.path);
-    config.values_[std::string(field.path)] = {*std::move(value), "default"};
-  }
-  std::vector<std::string> problems;
+absl::Status CompileConfig::ApplySources(const ConfigSources& sources,
+                                         std::vector<std::string>& problems) {
   const auto apply = [&](const FlatValues& values, const std::string& origin) {
     for (const auto& [path, value] : values) {
-      config.values_[path] = {value, origin};
+      values_[path] = {value, origin};
     }
   };
   FlatValues file_values;
   if (!sources.file_text.empty()) {
     QB_ASSIGN_OR_RETURN(const Json tree, ParseConfigText(sources.file_text, sources.file_name));
-    Flattener(file_values, problems).AddRoot(tree);
+    file_values = FlattenConfig(tree, problems);
   }
   if (!sources.preset.empty()) {
     QB_ASSIGN_OR_RETURN(const FlatValues preset, PresetValues(sources.preset));
     apply(preset, absl::StrCat("preset ", sources.preset));
-    if (!file_values.empty()) {
-      config.warnings_.push_back(absl::StrCat("the preset '", sources.preset,
-                                              "' wins: the file '", sources.file_name,
-                                              "' is ignored"));
+    if (!sources.file_text.empty()) {
+      warnings_.push_back(absl::StrCat("the preset '", sources.preset, "' wins: the file '",
+                                       sources.file_name, "' is ignored"));
     }
   } else {
     apply(file_values, absl::StrCat("file ", sources.file_name));
@@ -251,30 +131,69 @@ absl::StatusOr<CompileConfig> CompileConfig::Resolve(const ConfigSources& source
       CheckField(*field, item.value, found);
     }
     for (const std::string& problem : found) {
-      problems.push_back(absl::StrCat(item.origin, ": ", problem));
+      problems.push_back(absl::StrCat(problem, " (", item.origin, ")"));
     }
     if (found.empty()) {
-      config.values_[item.path] = {item.value, item.origin};
+      values_[item.path] = {CanonicalValue(*field, item.value), item.origin};
     }
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CompileConfig> CompileConfig::Resolve(const ConfigSources& sources) {
+  CompileConfig config;
   for (const FieldDef& field : ConfigFields()) {
-    const Value& value = config.values_[std::string(field.path)];
-    if (!sources.for_dump && field.support == FieldSupport::kRefused &&
-        value.json.Dump() != Json::Parse(field.default_json)->Dump()) {
-      problems.push_back(absl::StrCat(field.path, ": ", value.json.Dump(),
-                                      " is not supported yet (", value.origin,
-                                      "); only the default ", field.default_json, " is"));
-    }
+    absl::StatusOr<Json> value = Json::Parse(field.default_json);
+    QB_CHECK_MSG(value.ok(), field.path);
+    config.values_[std::string(field.path)] = {CanonicalValue(field, *value), "default"};
   }
-  if (!problems.empty()) {
-    return Failure(FailureCode::kConfigError, absl::StrJoin(problems, "\n"));
-  }
+  std::vector<std::string> problems;
+  QB_RETURN_IF_ERROR(config.ApplySources(sources, problems));
   Value& scheme = config.values_["inferenceScheme"];
   if (scheme.json.as_string() == "global") {
     config.warnings_.push_back("inferenceScheme: 'global' is an old name of 'global4'");
     scheme.json = Json("global4");
   }
+  CheckFieldsTogether([&](absl::string_view path) -> const Json& { return config.Get(path); },
+                      problems);
+  for (const FieldDef& field : ConfigFields()) {
+    const Value& value = config.values_[std::string(field.path)];
+    if (!sources.for_dump && IsRefusedYet(field, value.json)) {
+      problems.push_back(RefusalText(field, value.json, value.origin));
+    }
+  }
+  const size_t own_problems = problems.size();
+  const std::vector<std::string>& schemes = sources.target_schemes;
+  if (!sources.target.empty() &&
+      std::find(schemes.begin(), schemes.end(), scheme.json.as_string()) == schemes.end()) {
+    problems.push_back(absl::StrCat("inferenceScheme: ", scheme.json.Dump(), " (", scheme.origin,
+                                    ") is no scheme of the target ", sources.target, "; it has ",
+                                    absl::StrJoin(schemes, ", ")));
+  }
+  if (!problems.empty()) {
+    return ProblemsStatus(
+        own_problems > 0 ? FailureCode::kConfigError : FailureCode::kTargetError,
+        std::move(problems));
+  }
   return config;
+}
+
+std::vector<ConfigProblem> ConfigProblemsOf(const absl::Status& status) {
+  std::vector<ConfigProblem> problems;
+  const FailureCode code = FailureCodeOf(status);
+  const bool listed = code == FailureCode::kConfigError || code == FailureCode::kTargetError;
+  for (const absl::string_view line : absl::StrSplit(status.message(), '\n')) {
+    const size_t colon = line.find(": ");
+    const absl::string_view path = line.substr(0, colon);
+    const bool has_path = listed && colon != absl::string_view::npos &&
+                          path.find(' ') == absl::string_view::npos;
+    if (has_path) {
+      problems.push_back({std::string(path), std::string(line.substr(colon + 2))});
+    } else {
+      problems.push_back({"", std::string(line)});
+    }
+  }
+  return problems;
 }
 
 const Json& CompileConfig::Get(absl::string_view path) const {

@@ -25,6 +25,9 @@ struct ConfigSources {
   std::string file_text;  // JSON or YAML; empty: none
   std::string file_name;  // for messages
   std::vector<ConfigOverride> overrides;
+  // The device that the settings are for, and the inference schemes it has; empty: not checked.
+  std::string target;
+  std::vector<std::string> target_schemes;
   // The values are only shown, not used: fields whose part does not exist yet are accepted.
   bool for_dump = false;
 };
@@ -33,7 +36,8 @@ struct ConfigSources {
 class CompileConfig {
  public:
   // Precedence: override > preset (the file is then ignored, said in warnings()) > file > default.
-  // Errors: CONFIG_ERROR listing every problem with its path, what was found and what is accepted.
+  // Errors: CONFIG_ERROR listing every problem, a line each (ConfigProblemsOf takes it apart);
+  // TARGET_ERROR when the target has not the inference scheme and that is all.
   static absl::StatusOr<CompileConfig> Resolve(const ConfigSources& sources);
 
   // Precondition: `path` is in the schema.
@@ -55,6 +59,9 @@ class CompileConfig {
   Json Origins() const;
 
  private:
+  // Errors: a text that cannot be read, an unknown preset; other problems are appended.
+  absl::Status ApplySources(const ConfigSources& sources, std::vector<std::string>& problems);
+
   struct Value {
     Json json;
     std::string origin;
@@ -62,6 +69,14 @@ class CompileConfig {
   std::map<std::string, Value, std::less<>> values_;
   std::vector<std::string> warnings_;
 };
+
+// One thing that is wrong with a config: where, and what was found and what is accepted.
+struct ConfigProblem {
+  std::string path;  // empty: the text as a whole
+  std::string text;
+};
+// The problems that a status of Resolve lists; one without a path for other statuses.
+std::vector<ConfigProblem> ConfigProblemsOf(const absl::Status& status);
 
 struct PresetInfo {
   absl::string_view name;
@@ -71,7 +86,9 @@ struct PresetInfo {
 };
 absl::Span<const PresetInfo> AllPresets();
 
-// JSON when the first character that is no space is '{', otherwise YAML. Errors: CONFIG_ERROR.
+// JSON when the first character that is no space is '{', otherwise YAML: at most 1 MiB, 64 levels and
+// 50 000 values. YAML anchors and aliases are read; tags and merge keys (<<), which would hide what a file
+// says, are refused. Errors: CONFIG_ERROR with line and column.
 absl::StatusOr<Json> ParseConfigText(absl::string_view text, absl::string_view file_name);
 // YAML of plain objects, lists and scalars; ParseConfigText reads it back.
 std::string JsonToYaml(const Json& value);

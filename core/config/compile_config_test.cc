@@ -55,6 +55,7 @@ TEST(CompileConfig, PrecedenceIsOverridePresetFileDefault) {
   ConfigSources sources;
   sources.file_text = "calibration: {output: 2, method: 0}";
   sources.file_name = "f.yaml";
+  sources.for_dump = true;
   sources.overrides.push_back({"device", Json("cpu"), "--device"});
   QB_ASSERT_OK_AND_ASSIGN(const CompileConfig file_only, CompileConfig::Resolve(sources));
   EXPECT_EQ(file_only.Int("calibration.output"), 2);

@@ -14,10 +14,10 @@
 namespace qb {
 namespace {
 
-constexpr size_t kMostBytes = 4 << 20;
+constexpr size_t kMostBytes = 1 << 20;
 constexpr int kMostDepth = 64;
 // A file of aliases can expand to more nodes than memory holds.
-constexpr int kMostNodes = 200000;
+constexpr int kMostNodes = 50000;
 
 class YamlReader {
  public:
@@ -58,8 +58,11 @@ class YamlReader {
       if (!keys.insert(key).second) {
         return Error(member.first, absl::StrCat("duplicate key '", key, "'"));
       }
+      if (key == "<<" && member.first.Tag() != "!") {
+        return Error(member.first, "merge keys (<<) are not accepted; write the keys out");
+      }
       QB_ASSIGN_OR_RETURN(Json value, Convert(member.second, depth + 1));
-      object.Set(key, std::move(value));
+      object.SetNew(key, std::move(value));
     }
     return object;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -53,7 +54,7 @@ void CheckFfnBits(const FieldDef& field, const Json& value, std::vector<std::str
   for (const auto& [key, bits] : value.members()) {
     const bool known = key == "up" || key == "gate" || key == "down";
     if (!known || !bits.is_int() || !IsAccepted(field, bits)) {
-      problems.push_back(absl::StrCat(field.path, ".", key, ": ", bits.Dump(),
+      problems.push_back(absl::StrCat(field.path, ".", ShownKey(key), ": ", ShownValue(bits),
                                       " is not accepted; the keys are up, gate, down, each one of ",
                                       field.accepted));
     }
@@ -62,16 +63,16 @@ void CheckFfnBits(const FieldDef& field, const Json& value, std::vector<std::str
 
 void CheckPipelines(const FieldDef& field, const Json& value, std::vector<std::string>& problems) {
   for (const auto& [input, config] : value.members()) {
-    const std::string path = absl::StrCat(field.path, ".", input);
+    const std::string path = absl::StrCat(field.path, ".", ShownKey(input));
     if (!config.is_object()) {
-      problems.push_back(absl::StrCat(path, ": ", config.Dump(), " is not an object"));
+      problems.push_back(absl::StrCat(path, ": ", ShownValue(config), " is not an object"));
       continue;
     }
     for (const auto& [key, child] : config.members()) {
       if (key == "pipeline") {
         CheckPipeline(absl::StrCat(path, ".pipeline"), child, problems);
       } else if (key != "autoConvertFormat" || !child.is_bool()) {
-        problems.push_back(absl::StrCat(path, ".", key, ": ", child.Dump(),
+        problems.push_back(absl::StrCat(path, ".", ShownKey(key), ": ", ShownValue(child),
                                         " is not accepted; the keys are pipeline (a list of steps) "
                                         "and autoConvertFormat (true or false)"));
       }
@@ -82,27 +83,77 @@ void CheckPipelines(const FieldDef& field, const Json& value, std::vector<std::s
 void CheckMethods(const FieldDef& field, const Json& value, std::vector<std::string>& problems) {
   for (const auto& [layer, method] : value.members()) {
     if (!method.is_int() || !IsAccepted(field, method)) {
-      problems.push_back(absl::StrCat(field.path, ".", layer, ": ", method.Dump(),
+      problems.push_back(absl::StrCat(field.path, ".", ShownKey(layer), ": ", ShownValue(method),
                                       " is not accepted; it takes one of ",
                                       absl::StrJoin(absl::StrSplit(field.accepted, ' '), ", ")));
     }
   }
 }
 
+bool InRange(const FieldDef& field, const Json& value) {
+  return field.min > field.max ||
+         (value.as_double() >= field.min && value.as_double() <= field.max);
+}
+
+// " in [0, 1]", " of at least 0", or nothing.
+std::string RangeText(const FieldDef& field) {
+  if (field.min > field.max) {
+    return "";
+  }
+  const auto text = [&](double bound) {
+    return field.type == FieldType::kFloat ? absl::StrCat(bound)
+                                           : absl::StrCat(static_cast<int64_t>(bound));
+  };
+  return field.max >= kUnbounded
+             ? absl::StrCat(" of at least ", text(field.min))
+             : absl::StrCat(" in [", text(field.min), ", ", text(field.max), "]");
+}
+
+void CheckItems(const FieldDef& field, const Json& value, std::vector<std::string>& problems) {
+  for (const Json& item : value.items()) {
+    const bool good = item.is_string() ? IsAccepted(field, item) : InRange(field, item);
+    if (!good) {
+      problems.push_back(absl::StrCat(field.path, ": ", ShownValue(item),
+                                      " is not accepted; it takes ", AcceptedText(field)));
+    }
+  }
+}
+
 }  // namespace
+
+std::string ShownKey(absl::string_view key) {
+  constexpr size_t kMost = 100;
+  const std::string escaped = absl::CHexEscape(key.substr(0, kMost));
+  return key.size() > kMost ? absl::StrCat(escaped, "...") : escaped;
+}
+
+std::string ShownValue(const Json& value) {
+  constexpr size_t kMost = 120;
+  if (value.is_string() && value.as_string().size() > kMost) {
+    return absl::StrCat("\"", ShownKey(value.as_string()), "\"");
+  }
+  std::string text = value.Dump();
+  if (text.size() > kMost) {
+    text.resize(kMost);
+    text.append("...");
+  }
+  return text;
+}
+
+Json CanonicalValue(const FieldDef& field, const Json& value) {
+  return field.type == FieldType::kFloat ? Json(value.as_double()) : value;
+}
 
 std::string AcceptedText(const FieldDef& field) {
   const std::string choices =
       absl::StrJoin(absl::StrSplit(field.accepted, ' ', absl::SkipEmpty()), ", ");
-  const bool bounded = field.min <= field.max;
   switch (field.type) {
     case FieldType::kBool:
       return "true or false";
     case FieldType::kInt:
-      return bounded ? absl::StrCat("an integer in [", field.min, ", ", field.max, "]")
-                     : "an integer";
+      return absl::StrCat("an integer", RangeText(field));
     case FieldType::kFloat:
-      return bounded ? absl::StrCat("a number in [", field.min, ", ", field.max, "]") : "a number";
+      return absl::StrCat("a number", RangeText(field));
     case FieldType::kString:
       return "a string";
     case FieldType::kEnum:
@@ -112,7 +163,8 @@ std::string AcceptedText(const FieldDef& field) {
     case FieldType::kStringList:
       return choices.empty() ? "a list of strings" : absl::StrCat("a list out of ", choices);
     case FieldType::kIntList:
-      return "a list of integers";
+      return field.min <= field.max ? absl::StrCat("a list of integers", RangeText(field))
+                                    : "a list of integers";
     case FieldType::kFfnBits:
       return absl::StrCat("one of ", choices, ", or {up, gate, down} of such");
     case FieldType::kPipeline:
@@ -129,7 +181,7 @@ std::string AcceptedText(const FieldDef& field) {
 
 void CheckField(const FieldDef& field, const Json& value, std::vector<std::string>& problems) {
   const auto refuse = [&](const Json& what) {
-    problems.push_back(absl::StrCat(field.path, ": ", what.Dump(), " is not accepted; it takes ",
+    problems.push_back(absl::StrCat(field.path, ": ", ShownValue(what), " is not accepted; it takes ",
                                     AcceptedText(field)));
   };
   if (!HasType(value, field.type)) {
@@ -141,19 +193,13 @@ void CheckField(const FieldDef& field, const Json& value, std::vector<std::strin
     refuse(value);
     return;
   }
-  if (field.type == FieldType::kStringList) {
-    for (const Json& item : value.items()) {
-      if (!IsAccepted(field, item)) {
-        refuse(item);
-      }
-    }
-  }
-  const bool bounded = field.min <= field.max && value.is_number();
-  if (bounded && !(value.as_double() >= field.min && value.as_double() <= field.max)) {
+  if (value.is_number() && !InRange(field, value)) {
     refuse(value);
     return;
   }
-  if (field.type == FieldType::kFfnBits) {
+  if (field.type == FieldType::kStringList || field.type == FieldType::kIntList) {
+    CheckItems(field, value, problems);
+  } else if (field.type == FieldType::kFfnBits) {
     CheckFfnBits(field, value, problems);
   } else if (field.type == FieldType::kPipeline) {
     CheckPipeline(field.path, value, problems);

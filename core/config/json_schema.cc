@@ -32,8 +32,11 @@ Json Choices(absl::string_view accepted, bool integers) {
 }
 
 Json KeySchema(const StepKey& key) {
-  if (key.type == "int") {
-    return Typed("integer").Set("minimum", 0).Set("maximum", 1 << 20);
+  if (key.type == "size" || key.type == "offset") {
+    return Typed("integer").Set("minimum", key.type == "size" ? 1 : 0).Set("maximum", 65536);
+  }
+  if (key.type == "choice") {
+    return Typed("integer").Set("enum", Choices(key.accepted, true));
   }
   if (key.type == "number") {
     return Typed("number");
@@ -82,7 +85,10 @@ Json TypeSchema(const FieldDef& field) {
         const auto bound = [&](double value) {
           return field.type == FieldType::kInt ? Json(static_cast<int64_t>(value)) : Json(value);
         };
-        schema.Set("minimum", bound(field.min)).Set("maximum", bound(field.max));
+        schema.Set("minimum", bound(field.min));
+        if (field.max < kUnbounded) {
+          schema.Set("maximum", bound(field.max));
+        }
       }
       return schema;
     }
@@ -100,7 +106,10 @@ Json TypeSchema(const FieldDef& field) {
       return Typed("array").Set("items", std::move(items));
     }
     case FieldType::kIntList:
-      return Typed("array").Set("items", Typed("integer"));
+      return Typed("array").Set(
+          "items", field.min > field.max
+                       ? Typed("integer")
+                       : Typed("integer").Set("minimum", static_cast<int64_t>(field.min)));
     case FieldType::kFfnBits: {
       Json properties = Json::Object();
       for (const char* key : {"up", "gate", "down"}) {
@@ -152,10 +161,13 @@ std::string MarkdownCell(absl::string_view text) {
   return absl::StrReplaceAll(text, {{"|", "\\|"}, {"\n", " "}});
 }
 
-absl::string_view SupportText(FieldSupport support) {
-  switch (support) {
+std::string SupportText(const FieldDef& field) {
+  switch (field.support) {
     case FieldSupport::kHonoured:
-      return "yes";
+      return field.refused.empty()
+                 ? "yes"
+                 : absl::StrCat("yes; not yet: ",
+                                absl::StrReplaceAll(field.refused, {{" ", ", "}}));
     case FieldSupport::kRecorded:
       return "recorded";
     case FieldSupport::kRefused:
@@ -197,6 +209,29 @@ Json ConfigJsonSchema() {
   return schema;
 }
 
+// The keys of each preprocessing step.
+std::string StepsSection() {
+  std::string text =
+      "\n## Preprocessing steps\n\nA step is `{\"op\": NAME, ...}`; each accepts only its own keys.\n\n"
+      "| op | key | default | accepts |\n|---|---|---|---|\n";
+  for (const StepDef& step : AllSteps()) {
+    for (const StepKey& key : step.keys) {
+      absl::StrAppend(&text, "| `", step.op, "` | `", key.key, "` | ",
+                      key.required           ? "required"
+                      : key.fallback.empty() ? std::string("-")
+                                             : absl::StrCat("`", key.fallback, "`"),
+                      " | ", AcceptedStepText(key), " |\n");
+    }
+  }
+  absl::StrAppend(
+      &text,
+      "\n`resize` takes `size` (the shortest side), or `height` and `width`; `size` wins. Modes by "
+      "backend: torch nearest, bilinear, bicubic, area; pil nearest, bilinear, bicubic, lanczos; "
+      "opencv all. `alignCorners` and `antialias` are torch's. `alignType` 0 is centred, 1 top "
+      "left.\n");
+  return text;
+}
+
 std::string ConfigReferencePage() {
   std::string page =
       "# CompileConfig\n\n"
@@ -213,14 +248,16 @@ std::string ConfigReferencePage() {
     if (own != section) {
       section = own;
       absl::StrAppend(&page, "\n## ", own.empty() ? "Top level" : own,
-                      "\n\n| key | default | accepts | meaning | in effect |\n|---|---|---|---|---|\n");
+                      "\n\n| key | in Python | default | accepts | meaning | in effect |\n"
+                      "|---|---|---|---|---|---|\n");
     }
     const absl::string_view key =
         dot == absl::string_view::npos ? field.path : field.path.substr(dot + 1);
-    absl::StrAppend(&page, "| `", key, "` | `", MarkdownCell(field.default_json), "` | ",
+    absl::StrAppend(&page, "| `", key, "` | `", SnakePath(key), "` | `", MarkdownCell(field.default_json), "` | ",
                     MarkdownCell(AcceptedText(field)), " | ", MarkdownCell(field.meaning), " | ",
-                    SupportText(field.support), " |\n");
+                    SupportText(field), " |\n");
   }
+  absl::StrAppend(&page, StepsSection());
   absl::StrAppend(&page, "\n## Presets\n\n| preset | extends | for |\n|---|---|---|\n");
   for (const PresetInfo& preset : AllPresets()) {
     absl::StrAppend(&page, "| `", preset.name, "` | ", preset.extends.empty() ? "-" : preset.extends,

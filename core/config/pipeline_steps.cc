@@ -6,57 +6,62 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "core/config/nearest.h"
+#include "core/base/spelling.h"
+#include "core/config/config_tree.h"
+#include "core/config/field_check.h"
 
 namespace qb {
 namespace {
 
+// Defaults that the manual leaves open are ours: resize and letterbox are bilinear by the backend torch.
+constexpr absl::string_view kModes = "nearest bilinear bicubic area lanczos";
+
 constexpr auto kResize = std::to_array<StepKey>({
-    {"height", "int", "", false},
-    {"width", "int", "", false},
-    {"size", "int", "", false},
-    {"mode", "text", "nearest bilinear bicubic area lanczos", false},
-    {"backend", "text", "torch pil opencv", false},
-    {"alignCorners", "bool", "", false},
-    {"antialias", "bool", "", false},
+    {"height", "size", "", false, ""},
+    {"width", "size", "", false, ""},
+    {"size", "size", "", false, ""},
+    {"mode", "text", kModes, false, "\"bilinear\""},
+    {"backend", "text", "torch pil opencv", false, "\"torch\""},
+    {"alignCorners", "bool", "", false, "false"},
+    {"antialias", "bool", "", false, "false"},
 });
 constexpr auto kCenterCrop = std::to_array<StepKey>({
-    {"height", "int", "", true},
-    {"width", "int", "", true},
+    {"height", "size", "", true, ""},
+    {"width", "size", "", true, ""},
 });
 constexpr auto kCrop = std::to_array<StepKey>({
-    {"top", "int", "", true},
-    {"left", "int", "", true},
-    {"height", "int", "", true},
-    {"width", "int", "", true},
+    {"top", "offset", "", true, ""},
+    {"left", "offset", "", true, ""},
+    {"height", "size", "", true, ""},
+    {"width", "size", "", true, ""},
 });
 constexpr auto kLetterbox = std::to_array<StepKey>({
-    {"height", "int", "", true},
-    {"width", "int", "", true},
-    {"padValue", "number", "", false},
-    {"mode", "text", "nearest bilinear bicubic area lanczos", false},
-    {"backend", "text", "torch opencv", false},
-    {"alignType", "int", "", false},
-    {"fuseIntoFirstLayer", "bool", "", false},
-    {"sourceHeight", "int", "", false},
-    {"sourceWidth", "int", "", false},
+    {"height", "size", "", true, ""},
+    {"width", "size", "", true, ""},
+    {"padValue", "number", "", false, "114"},
+    {"mode", "text", kModes, false, "\"bilinear\""},
+    {"backend", "text", "torch opencv", false, "\"torch\""},
+    {"alignType", "choice", "0 1", false, "0"},
+    {"fuseIntoFirstLayer", "bool", "", false, "false"},
+    {"sourceHeight", "size", "", false, ""},
+    {"sourceWidth", "size", "", false, ""},
 });
 constexpr auto kPad = std::to_array<StepKey>({
-    {"top", "int", "", false},
-    {"bottom", "int", "", false},
-    {"left", "int", "", false},
-    {"right", "int", "", false},
-    {"padValue", "number", "", false},
+    {"top", "offset", "", false, "0"},
+    {"bottom", "offset", "", false, "0"},
+    {"left", "offset", "", false, "0"},
+    {"right", "offset", "", false, "0"},
+    {"padValue", "number", "", false, "0"},
 });
 constexpr auto kNormalize = std::to_array<StepKey>({
-    {"mean", "numbers", "", true},
-    {"std", "numbers", "", true},
-    {"scaleToUint8", "bool", "", false},
-    {"fuseIntoFirstLayer", "bool", "", false},
+    {"mean", "numbers", "", true, ""},
+    {"std", "numbers", "", true, ""},
+    {"scaleToUint8", "bool", "", false, "false"},
+    {"fuseIntoFirstLayer", "bool", "", false, "false"},
 });
 constexpr auto kColorConvert = std::to_array<StepKey>({
-    {"from", "text", "RGB BGR GRAY", true},
-    {"to", "text", "RGB BGR GRAY", true},
+    {"from", "text", "RGB BGR GRAY", true, ""},
+    {"to", "text", "RGB BGR GRAY", true, ""},
 });
 
 constexpr auto kSteps = std::to_array<StepDef>({
@@ -69,41 +74,40 @@ constexpr auto kSteps = std::to_array<StepDef>({
     {"colorConvert", kColorConvert},
 });
 
-bool HasStepType(const Json& value, absl::string_view type) {
-  if (type == "int") {
-    return value.is_int() && value.as_int() >= 0 && value.as_int() <= 1 << 20;
+constexpr int64_t kLargestSize = 65536;
+
+bool IsAcceptedText(const StepKey& key, const std::string& text) {
+  const std::vector<std::string> accepted = absl::StrSplit(key.accepted, ' ', absl::SkipEmpty());
+  return std::find(accepted.begin(), accepted.end(), text) != accepted.end();
+}
+
+bool IsAcceptedValue(const StepKey& key, const Json& value) {
+  if (key.type == "size" || key.type == "offset") {
+    return value.is_int() && value.as_int() >= (key.type == "size" ? 1 : 0) &&
+           value.as_int() <= kLargestSize;
   }
-  if (type == "number") {
+  if (key.type == "choice") {
+    return value.is_int() && IsAcceptedText(key, absl::StrCat(value.as_int()));
+  }
+  if (key.type == "number") {
     return value.is_number();
   }
-  if (type == "bool") {
+  if (key.type == "bool") {
     return value.is_bool();
   }
-  if (type == "numbers") {
+  if (key.type == "numbers") {
     return value.is_array() && !value.items().empty() &&
            std::all_of(value.items().begin(), value.items().end(),
                        [](const Json& item) { return item.is_number(); });
   }
-  return value.is_string();
+  return value.is_string() && IsAcceptedText(key, value.as_string());
 }
 
 // "" or what is wrong with one key's value.
 std::string CheckKey(const StepKey& key, const Json& value) {
-  if (!HasStepType(value, key.type)) {
-    return absl::StrCat(value.Dump(), " is not accepted; it takes ",
-                        key.type == "int"       ? "an integer from 0 to 1048576"
-                        : key.type == "numbers" ? "a list of numbers"
-                        : key.type == "text"    ? "a string"
-                        : key.type == "bool"    ? "true or false"
-                                                : "a number");
-  }
-  const std::vector<std::string> accepted = absl::StrSplit(key.accepted, ' ', absl::SkipEmpty());
-  if (!accepted.empty() &&
-      std::find(accepted.begin(), accepted.end(), value.as_string()) == accepted.end()) {
-    return absl::StrCat(value.Dump(), " is not accepted; it takes one of ",
-                        absl::StrJoin(accepted, ", "));
-  }
-  return "";
+  return IsAcceptedValue(key, value) ? ""
+                                     : absl::StrCat(ShownValue(value), " is not accepted; it takes ",
+                                                    AcceptedStepText(key));
 }
 
 // Which resize modes each backend has.
@@ -117,11 +121,8 @@ std::vector<std::string> ModesOf(absl::string_view backend) {
   return {"nearest", "bilinear", "bicubic", "area", "lanczos"};
 }
 
-void CheckResize(const std::string& path, const Json& step, std::vector<std::string>& problems) {
-  const bool has_size = step.contains("size");
-  if (!has_size && (!step.contains("height") || !step.contains("width"))) {
-    problems.push_back(absl::StrCat(path, ": resize takes size, or height and width"));
-  }
+// Resize and letterbox: the mode must be one of the backend's.
+void CheckMode(const std::string& path, const Json& step, std::vector<std::string>& problems) {
   const std::string backend = step.contains("backend") ? step["backend"].as_string() : "torch";
   const std::string mode = step.contains("mode") ? step["mode"].as_string() : "bilinear";
   const std::vector<std::string> modes = ModesOf(backend);
@@ -137,6 +138,13 @@ void CheckResize(const std::string& path, const Json& step, std::vector<std::str
   }
 }
 
+void CheckResize(const std::string& path, const Json& step, std::vector<std::string>& problems) {
+  if (!step.contains("size") && (!step.contains("height") || !step.contains("width"))) {
+    problems.push_back(absl::StrCat(path, ": resize takes size, or height and width"));
+  }
+  CheckMode(path, step, problems);
+}
+
 void CheckNormalize(const std::string& path, const Json& step, std::vector<std::string>& problems) {
   const auto& mean = step["mean"].items();
   const auto& deviation = step["std"].items();
@@ -146,58 +154,70 @@ void CheckNormalize(const std::string& path, const Json& step, std::vector<std::
   }
   for (const Json& value : deviation) {
     if (value.is_number() && !(value.as_double() > 0)) {
-      problems.push_back(absl::StrCat(path, ".std: ", value.Dump(), " is not above 0"));
+      problems.push_back(absl::StrCat(path, ".std: ", ShownValue(value), " is not above 0"));
+    }
+  }
+}
+
+const StepDef* FindStep(const Json& step) {
+  for (const StepDef& candidate : kSteps) {
+    if (step.is_object() && step["op"].as_string() == candidate.op) {
+      return &candidate;
+    }
+  }
+  return nullptr;
+}
+
+// Required keys are there, no others than the step's own are, and each has an accepted value.
+void CheckKeys(const std::string& path, const StepDef& def, const Json& step,
+               std::vector<std::string>& problems) {
+  std::vector<std::string> keys;
+  for (const StepKey& key : def.keys) {
+    keys.emplace_back(key.key);
+    if (key.required && !step.contains(key.key)) {
+      problems.push_back(absl::StrCat(path, ": ", def.op, " needs ", key.key));
+    }
+  }
+  for (const auto& [name, value] : step.members()) {
+    if (name == "op" || problems.size() >= kMostConfigProblems) {
+      continue;
+    }
+    const auto key = std::find_if(def.keys.begin(), def.keys.end(),
+                                  [&](const StepKey& candidate) { return candidate.key == name; });
+    const std::string problem =
+        key == def.keys.end()
+            ? absl::StrCat("unknown key of ", def.op,
+                           "; nearest: ", absl::StrJoin(NearestWords(name, keys, 3), ", "))
+            : CheckKey(*key, value);
+    if (!problem.empty()) {
+      problems.push_back(absl::StrCat(path, ".", ShownKey(name), ": ", problem));
     }
   }
 }
 
 void CheckStep(const std::string& path, const Json& step, std::vector<std::string>& problems) {
-  std::vector<std::string> ops;
-  const StepDef* def = nullptr;
-  for (const StepDef& candidate : kSteps) {
-    ops.emplace_back(candidate.op);
-    if (step.is_object() && step["op"].as_string() == candidate.op) {
-      def = &candidate;
-    }
-  }
+  const StepDef* def = FindStep(step);
   if (def == nullptr) {
-    problems.push_back(absl::StrCat(path, ": ", step.is_object() ? step["op"].Dump() : step.Dump(),
+    std::vector<absl::string_view> ops;
+    for (const StepDef& candidate : kSteps) {
+      ops.push_back(candidate.op);
+    }
+    problems.push_back(absl::StrCat(path, ": ", ShownValue(step.is_object() ? step["op"] : step),
                                     " is no step; {\"op\": NAME, ...} with NAME one of ",
                                     absl::StrJoin(ops, ", "), " is"));
     return;
   }
-  std::vector<std::string> keys;
-  for (const StepKey& key : def->keys) {
-    keys.emplace_back(key.key);
-    if (key.required && !step.contains(key.key)) {
-      problems.push_back(absl::StrCat(path, ": ", def->op, " needs ", key.key));
-    }
-  }
   const size_t before = problems.size();
-  for (const auto& [name, value] : step.members()) {
-    if (name == "op") {
-      continue;
-    }
-    const auto key = std::find_if(def->keys.begin(), def->keys.end(),
-                                  [&](const StepKey& candidate) { return candidate.key == name; });
-    const std::string problem =
-        key == def->keys.end()
-            ? absl::StrCat("unknown key of ", def->op,
-                           "; nearest: ", absl::StrJoin(NearestNames(name, keys, 3), ", "))
-            : CheckKey(*key, value);
-    if (!problem.empty()) {
-      problems.push_back(absl::StrCat(path, ".", name, ": ", problem));
-    }
+  CheckKeys(path, *def, step, problems);
+  if (problems.size() != before) {
+    return;
   }
-  if (problems.size() == before && def->op == "resize") {
+  if (def->op == "resize") {
     CheckResize(path, step, problems);
-  }
-  if (problems.size() == before && def->op == "normalize") {
+  } else if (def->op == "letterbox") {
+    CheckMode(path, step, problems);
+  } else if (def->op == "normalize") {
     CheckNormalize(path, step, problems);
-  }
-  if (def->op == "letterbox" && step["alignType"].as_int() > 1) {
-    problems.push_back(absl::StrCat(path, ".alignType: ", step["alignType"].Dump(),
-                                    " is not accepted; it takes 0 (centre) or 1 (top left)"));
   }
 }
 
@@ -205,13 +225,28 @@ void CheckStep(const std::string& path, const Json& step, std::vector<std::strin
 
 absl::Span<const StepDef> AllSteps() { return kSteps; }
 
+std::string AcceptedStepText(const StepKey& key) {
+  const std::string choices =
+      absl::StrJoin(absl::StrSplit(key.accepted, ' ', absl::SkipEmpty()), ", ");
+  if (key.type == "size" || key.type == "offset") {
+    return absl::StrCat("an integer from ", key.type == "size" ? 1 : 0, " to ", kLargestSize);
+  }
+  if (key.type == "numbers") {
+    return "a list of numbers, one a channel";
+  }
+  if (key.type == "number") {
+    return "a number";
+  }
+  return key.type == "bool" ? "true or false" : absl::StrCat("one of ", choices);
+}
+
 void CheckPipeline(absl::string_view path, const Json& pipeline,
                    std::vector<std::string>& problems) {
   if (!pipeline.is_array()) {
-    problems.push_back(absl::StrCat(path, ": ", pipeline.Dump(), " is not a list of steps"));
+    problems.push_back(absl::StrCat(path, ": ", ShownValue(pipeline), " is not a list of steps"));
     return;
   }
-  for (size_t i = 0; i < pipeline.items().size(); ++i) {
+  for (size_t i = 0; i < pipeline.items().size() && problems.size() < kMostConfigProblems; ++i) {
     CheckStep(absl::StrCat(path, "[", i, "]"), pipeline.items()[i], problems);
   }
 }

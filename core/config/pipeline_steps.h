@@ -12,9 +12,10 @@ namespace qb {
 
 struct StepKey {
   absl::string_view key;
-  absl::string_view type;      // int, number, bool, text, numbers
-  absl::string_view accepted;  // of text: space-separated
+  absl::string_view type;      // size, offset, choice, number, bool, text, numbers
+  absl::string_view accepted;  // of text and choice: space-separated
   bool required;
+  absl::string_view fallback;  // JSON; empty: required, or none
 };
 
 struct StepDef {
@@ -23,6 +24,9 @@ struct StepDef {
 };
 
 absl::Span<const StepDef> AllSteps();
+
+// "an integer from 1 to 65536", ...: what a key takes, for messages and the reference page.
+std::string AcceptedStepText(const StepKey& key);
 
 // Appends one sentence a problem, with its path, e.g. "preprocessing.pipeline[1].mode: ...".
 void CheckPipeline(absl::string_view path, const Json& pipeline, std::vector<std::string>& problems);

@@ -3,6 +3,8 @@
 #include <array>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 
 namespace qb {
 namespace {
@@ -12,7 +14,6 @@ using S = FieldSupport;
 
 constexpr double kFree = 0;  // with kNone below: unbounded
 constexpr double kNone = -1;
-constexpr double kBig = 9007199254740992.0;  // 2^53
 
 constexpr auto kFields = std::to_array<FieldDef>({
     {"modelPaths", T::kStringList, "[]", kFree, kNone, "", S::kRecorded,
@@ -41,11 +42,13 @@ constexpr auto kFields = std::to_array<FieldDef>({
     {"debug", T::kBool, "false", kFree, kNone, "", S::kHonoured, "more log messages"},
     {"trace", T::kBool, "false", kFree, kNone, "", S::kRecorded, "trace marker"},
     {"imageChannels", T::kInt, "0", 0, 4, "", S::kRefused,
-     "channels of calibration images; 0 detects"},
+     "channels of calibration images; 0 detects, 3 turns grey ones into RGB"},
     {"configVersion", T::kString, R"("1.0.0")", kFree, kNone, "", S::kRecorded,
      "version of this schema"},
-    {"splitBlocks", T::kIntList, "[]", kFree, kNone, "", S::kRefused, "split points by block"},
-    {"splitParts", T::kInt, "0", 0, 1024, "", S::kRefused, "number of even parts"},
+    {"splitBlocks", T::kIntList, "[]", 0, kUnbounded, "", S::kRefused,
+     "language models: split points by block index; not with splitParts"},
+    {"splitParts", T::kInt, "0", 0, 1024, "", S::kRefused,
+     "language models: number of even parts; 0 = whole; not with splitBlocks"},
 
     {"uint8Input.apply", T::kBool, "false", kFree, kNone, "", S::kRefused,
      "the executable takes uint8 inputs"},
@@ -63,9 +66,9 @@ constexpr auto kFields = std::to_array<FieldDef>({
      "steps by input name"},
     {"resourceManagement.weightDtype", T::kEnum, R"("float32")", kFree, kNone,
      "float32 float16 bfloat16", S::kRecorded, "dtype of weights while compiling"},
-    {"resourceManagement.gpuMemoryBudgetMB", T::kInt, "-1", -1, kBig, "", S::kRecorded,
+    {"resourceManagement.gpuMemoryBudgetMB", T::kInt, "-1", -1, kUnbounded, "", S::kRecorded,
      "MiB; -1 automatic, 0 no limit"},
-    {"resourceManagement.cpuMemoryBudgetMB", T::kInt, "-1", -1, kBig, "", S::kRecorded,
+    {"resourceManagement.cpuMemoryBudgetMB", T::kInt, "-1", -1, kUnbounded, "", S::kRecorded,
      "MiB; -1 automatic, 0 no limit"},
     {"resourceManagement.threads", T::kInt, "0", 0, 1024, "", S::kHonoured,
      "threads; 0 = all that the process may use"},
@@ -78,11 +81,12 @@ constexpr auto kFields = std::to_array<FieldDef>({
 
     {"calibration.method", T::kIntChoice, "1", kFree, kNone, "0 1 2 3", S::kHonoured,
      "0 one activation scale a layer; 1 layers that feed one consumer share statistics; 2, 3 the "
-     "same with zero points"},
+     "same with zero points",
+     "2 3"},
     {"calibration.output", T::kIntChoice, "0", kFree, kNone, "0 1 2", S::kHonoured,
-     "model outputs: 0 one scale, 1 per channel, 2 sigmoid range"},
+     "model outputs: 0 one scale, 1 per channel, 2 sigmoid range", "1 2"},
     {"calibration.mode", T::kIntChoice, "1", kFree, kNone, "0 1 2", S::kHonoured,
-     "0 Max, 1 MaxPercentile, 2 Histogram"},
+     "0 Max, 1 MaxPercentile, 2 Histogram", "2"},
     {"calibration.maxPercentile.percentile", T::kFloat, "0.9999", 0.5, 1.0, "", S::kHonoured,
      "share of magnitudes that stays inside the range"},
     {"calibration.maxPercentile.topkRatio", T::kFloat, "0.01", 0.0, 1.0, "", S::kHonoured,
@@ -297,6 +301,14 @@ std::string SnakeCase(absl::string_view camel_case) {
       snake.push_back('_');
     }
     snake.push_back(absl::ascii_tolower(static_cast<unsigned char>(c)));
+  }
+  return snake;
+}
+
+std::string SnakePath(absl::string_view path) {
+  std::string snake;
+  for (const absl::string_view level : absl::StrSplit(path, '.')) {
+    absl::StrAppend(&snake, snake.empty() ? "" : ".", SnakeCase(level));
   }
   return snake;
 }

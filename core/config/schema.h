@@ -35,12 +35,15 @@ struct FieldDef {
   absl::string_view path;       // camelCase, dots between levels
   FieldType type;
   absl::string_view default_json;
-  double min;                   // of kInt and kFloat; min > max means unbounded
-  double max;
+  double min;                   // of kInt, kFloat and items of kIntList; min > max: any
+  double max;                   // kUnbounded: only `min` counts
   absl::string_view accepted;   // space-separated, of kEnum and kIntChoice
   FieldSupport support;
   absl::string_view meaning;    // one line, with the unit
+  absl::string_view refused = "";  // space-separated: accepted values whose part does not exist yet
 };
+
+inline constexpr double kUnbounded = 9007199254740992.0;  // 2^53
 
 absl::Span<const FieldDef> ConfigFields();
 // Null when there is no such field.
@@ -49,6 +52,8 @@ const FieldDef* FindConfigField(absl::string_view path);
 // The name of one level in the Python API: camelCase -> snake_case, with the API's own names for a few
 // (calibDataPaths is calib_data_path). Files may use either spelling.
 std::string SnakeCase(absl::string_view camel_case);
+// The same of every level of a path.
+std::string SnakePath(absl::string_view path);
 
 // Keys that older releases of the reference knew, with what replaces them.
 struct RemovedKey {
