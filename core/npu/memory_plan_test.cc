@@ -1,5 +1,8 @@
 #include "core/npu/memory_plan.h"
 
+#include <chrono>
+#include <iostream>
+
 #include "core/base/testing/status_matchers.h"
 #include "core/integer/testing/random_network.h"
 
@@ -71,6 +74,8 @@ TEST(PlanMemory, MeetsTheLowerBoundOnResidualNetworks) {
 
 TEST(PlanMemory, StaysNearTheLowerBoundOnRandomIntervals) {
   double sum = 0;
+  double worst = 1;
+  const auto begun = std::chrono::steady_clock::now();
   for (uint64_t seed = 0; seed < 40; ++seed) {
     Random random(seed);
     std::vector<Buffer> buffers;
@@ -82,9 +87,13 @@ TEST(PlanMemory, StaysNearTheLowerBoundOnRandomIntervals) {
     const MemoryPlan plan = Check(buffers);
     const double ratio = static_cast<double>(plan.peak_bytes) /
                          static_cast<double>(plan.lower_bound_bytes);
-    EXPECT_LE(ratio, 1.15) << seed;
+    EXPECT_LE(ratio, 1.05) << seed;
     sum += ratio;
+    worst = std::max(worst, ratio);
   }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begun;
+  std::cout << "random intervals: worst " << worst << ", mean " << sum / 40 << " of the bound, "
+            << seconds.count() / 40 << " s each\n";
   EXPECT_LE(sum / 40, 1.04);
 }
 
