@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 #include "server/events/watch_hub.h"
 #include "server/jobs/sqlite_blob_index.h"
@@ -83,9 +84,8 @@ class BuiltServer final : public CompileServer {
     QB_ASSIGN_OR_RETURN(
         std::unique_ptr<SqliteDatabase> database,
         SqliteDatabase::Open(options.data_dir + "/qbc.db", std::move(database_options)));
-    auto server = std::unique_ptr<BuiltServer>(
-        new BuiltServer(std::move(options), std::move(folder_lock), std::move(socket_lock),
-                        std::move(database)));
+    auto server = std::unique_ptr<BuiltServer>(new BuiltServer(
+        std::move(options), std::move(folder_lock), std::move(socket_lock), std::move(database)));
     QB_RETURN_IF_ERROR(server->Start(listen));
     return server;
   }
@@ -131,8 +131,8 @@ class BuiltServer final : public CompileServer {
         dispatcher_(store_, clock_, pool_, options_.dispatch) {}
 
   absl::Status Start(const ListenAddress& listen) {
-    QB_ASSIGN_OR_RETURN(blobs_, BlobStore::Create(options_.data_dir, blob_index_, clock_,
-                                                  options_.blobs));
+    QB_ASSIGN_OR_RETURN(blobs_,
+                        BlobStore::Create(options_.data_dir, blob_index_, clock_, options_.blobs));
     QB_RETURN_IF_ERROR(dispatcher_.Start());
     store_.SetCommitListener([this](const CommitNotice& notice) {
       hub_.Notify(notice.executions);
@@ -143,8 +143,8 @@ class BuiltServer final : public CompileServer {
     job_service_ = std::make_unique<JobService>(store_, *blobs_, logs_, hub_, dispatcher_, clock_,
                                                 MakeJobOptions(options_));
     blob_service_ = std::make_unique<BlobService>(*blobs_, BlobServiceOptions());
-    worker_service_ = std::make_unique<WorkerService>(store_, logs_, dispatcher_, clock_,
-                                                      WorkerServiceOptions());
+    worker_service_ =
+        std::make_unique<WorkerService>(store_, logs_, dispatcher_, clock_, WorkerServiceOptions());
     server_info_ = std::make_unique<ServerInfo>(dispatcher_, DescribeServer(options_));
     rpcs_.push_back(MakeJobRpc(*job_service_, pool_));
     rpcs_.push_back(MakeBlobRpc(*blob_service_, pool_));
@@ -213,8 +213,8 @@ class BuiltServer final : public CompileServer {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CompileServer>> BuildServer(ServerOptions options) {
-  // gRPC ends itself when its last object goes, and then waits up to 10 s for a poller. One reference
-  // that is never given back leaves that to the end of the process.
+  // gRPC ends itself when its last object goes, and then waits up to 10 s for a poller. One
+  // reference that is never given back leaves that to the end of the process.
   static const bool initialized = [] {
     grpc_init();
     return true;

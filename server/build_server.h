@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+
 #include "core/base/log.h"
 #include "server/blobs/attempt_logs.h"
 #include "server/blobs/blob_store.h"
@@ -30,8 +31,8 @@ struct ServerOptions {
   BlobStoreOptions blobs;
   AttemptLogOptions logs;
   JobLimits limits;
-  // Threads for everything that may wait for a disk. Most of them wait for the same commit at a time,
-  // so there are more of them than CPUs. Default 32.
+  // Threads for everything that may wait for a disk. Most of them wait for the same commit at a
+  // time, so there are more of them than CPUs. Default 32.
   int pool_threads = 32;
   // Calls that may wait for a thread; more are answered UNAVAILABLE. Default 4096.
   size_t max_queued_calls = 4096;
@@ -55,8 +56,8 @@ class CompileServer {
   virtual void Shutdown(absl::Duration grace) = 0;
 };
 
-// Errors: InvalidArgument (address); FailedPrecondition (folder or socket in use, database of a newer
-// version); Unavailable (the port is taken); those of files.
+// Errors: InvalidArgument (address); FailedPrecondition (folder or socket in use, database of a
+// newer version); Unavailable (the port is taken); those of files.
 absl::StatusOr<std::unique_ptr<CompileServer>> BuildServer(ServerOptions options);
 
 }  // namespace qb::server

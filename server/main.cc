@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+
 #include "core/base/atomic_file.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
@@ -30,8 +31,8 @@ constexpr int kExitFailed = 1;
 constexpr int kExitUsage = 2;
 constexpr int kExitStoreFailed = 70;
 constexpr absl::Duration kAgentGrace = absl::Seconds(15);
-// Calls take milliseconds, and what is cut off is sent again by its client. Not longer: gRPC waits until
-// every connection is closed, and clients that do nothing at the moment do not close theirs.
+// Calls take milliseconds, and what is cut off is sent again by its client. Not longer: gRPC waits
+// until every connection is closed, and clients that do nothing at the moment do not close theirs.
 constexpr absl::Duration kCallGrace = absl::Milliseconds(500);
 
 void LogToStderr(LogLevel level, const std::string& message) {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+
 #include "core/base/flags.h"
 #include "core/base/status_macros.h"
 
@@ -33,17 +34,19 @@ constexpr auto kFlags = std::to_array<FlagDef>({
     {"lease-ttl", 0, FlagKind::kValue, "DURATION",
      "An agent that is silent for this long has lost its jobs. 100ms to 24h, default 30s."},
     {"cancel-grace", 0, FlagKind::kValue, "DURATION",
-     "A cancelled job whose agent has not ended it after this long is given up. 100ms to 24h, default "
+     "A cancelled job whose agent has not ended it after this long is given up. 100ms to 24h, "
+     "default "
      "60s."},
-    {"max-losses", 0, FlagKind::kValue, "N",
-     "Lost attempts that a job survives. Default 5."},
+    {"max-losses", 0, FlagKind::kValue, "N", "Lost attempts that a job survives. Default 5."},
     {"retry-base", 0, FlagKind::kValue, "DURATION",
-     "The first retry waits a random time up to this, each later one up to twice as long, never more "
+     "The first retry waits a random time up to this, each later one up to twice as long, never "
+     "more "
      "than 60s. 1ms to 60s, default 1s."},
     {"max-queued-jobs", 0, FlagKind::kValue, "N",
      "Jobs that may wait; more are refused. Default 10000."},
     {"help", 'h', FlagKind::kSwitch, "", "Print this and exit."},
-    {"version", 0, FlagKind::kSwitch, "", "Print the versions of the program and of SQLite and exit."},
+    {"version", 0, FlagKind::kSwitch, "",
+     "Print the versions of the program and of SQLite and exit."},
 });
 
 // Absolute, without a slash at its end.
@@ -58,8 +61,7 @@ std::string Absolute(const std::string& path) {
 // Leaves `ms` as it is when the flag was not given.
 absl::Status ReadMs(const ParsedFlags& flags, absl::string_view name, absl::Duration low,
                     absl::Duration high, int64_t& ms) {
-  QB_ASSIGN_OR_RETURN(const absl::Duration value,
-                      flags.GetDuration(name, absl::Milliseconds(ms)));
+  QB_ASSIGN_OR_RETURN(const absl::Duration value, flags.GetDuration(name, absl::Milliseconds(ms)));
   if (value < low || value > high) {
     return absl::InvalidArgumentError(absl::StrCat("--", name, ": ", absl::FormatDuration(value),
                                                    ": expected ", absl::FormatDuration(low), " to ",
@@ -74,8 +76,8 @@ absl::Status ReadNumbers(const ParsedFlags& flags, ServerFlags& out) {
   QB_ASSIGN_OR_RETURN(out.local_workers, flags.GetInt("local-workers", 0, 0, kMaxLocalWorkers));
   QB_RETURN_IF_ERROR(
       ReadMs(flags, "lease-ttl", absl::Milliseconds(100), kDay, server.dispatch.lease_ttl_ms));
-  QB_RETURN_IF_ERROR(
-      ReadMs(flags, "cancel-grace", absl::Milliseconds(100), kDay, server.dispatch.cancel_grace_ms));
+  QB_RETURN_IF_ERROR(ReadMs(flags, "cancel-grace", absl::Milliseconds(100), kDay,
+                            server.dispatch.cancel_grace_ms));
   QB_RETURN_IF_ERROR(ReadMs(flags, "retry-base", absl::Milliseconds(1), absl::Seconds(60),
                             server.store.retry.base_wait_ms));
   QB_ASSIGN_OR_RETURN(server.store.retry.max_losses, flags.GetInt("max-losses", 5, 0, 1000));
@@ -123,9 +125,10 @@ absl::StatusOr<ServerFlags> ParseServerFlags(absl::Span<const std::string> argum
 }
 
 std::string ServerUsage() {
-  return absl::StrCat("Usage: qbc-server --data-dir DIR [flags]\n\nThe server of the compile "
-                      "service. SIGTERM ends it in order: exit code 0.\n\n",
-                      FormatFlags(kFlags, 100));
+  return absl::StrCat(
+      "Usage: qbc-server --data-dir DIR [flags]\n\nThe server of the compile "
+      "service. SIGTERM ends it in order: exit code 0.\n\n",
+      FormatFlags(kFlags, 100));
 }
 
 }  // namespace qb::server

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+
 #include "server/build_server.h"
 
 namespace qb::server {
@@ -13,16 +14,16 @@ namespace qb::server {
 struct ServerFlags {
   bool help = false;
   bool version = false;
-  ServerOptions server;        // without version, log and on_fatal
+  ServerOptions server;  // without version, log and on_fatal
   int local_workers = 0;
-  std::string worker_binary;   // absolute
-  std::string compiler_binary; // absolute
-  std::string port_file;       // "": none
+  std::string worker_binary;    // absolute
+  std::string compiler_binary;  // absolute
+  std::string port_file;        // "": none
 };
 
-// `arguments` without the program's name; `own_folder` is where the program lies, without a slash at
-// its end: qbc-worker and qbcompiler are looked for there.
-// Errors: InvalidArgument that names the flag and what it accepts.
+// `arguments` without the program's name; `own_folder` is where the program lies, without a slash
+// at its end: qbc-worker and qbcompiler are looked for there. Errors: InvalidArgument that names
+// the flag and what it accepts.
 absl::StatusOr<ServerFlags> ParseServerFlags(absl::Span<const std::string> arguments,
                                              const std::string& own_folder);
 

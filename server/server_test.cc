@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+
 #include "core/base/digest.h"
 #include "core/base/testing/status_matchers.h"
 #include "core/base/testing/temp_dir.h"

@@ -12,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+
 #include "core/base/status_macros.h"
 #include "server/runtime/durable_files.h"
 
@@ -58,8 +59,8 @@ absl::StatusOr<int64_t> AttemptLogs::Append(int64_t execution, int32_t attempt, 
     return absl::OutOfRangeError(
         absl::StrCat("log: offset ", offset, ", but only ", size, " bytes are stored"));
   }
-  data.remove_prefix(static_cast<size_t>(
-      std::min<int64_t>(static_cast<int64_t>(data.size()), size - offset)));
+  data.remove_prefix(
+      static_cast<size_t>(std::min<int64_t>(static_cast<int64_t>(data.size()), size - offset)));
   if (!data.empty()) {
     QB_RETURN_IF_ERROR(MakeFolders(folder));
   }

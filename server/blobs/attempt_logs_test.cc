@@ -34,7 +34,8 @@ class AttemptLogsTest : public ::testing::Test {
   }
 
   qb::testing::TempDir folder_;
-  AttemptLogs logs_{folder_.File("logs"), AttemptLogOptions{.segment_bytes = 10, .tail_segments = 2}};
+  AttemptLogs logs_{folder_.File("logs"),
+                    AttemptLogOptions{.segment_bytes = 10, .tail_segments = 2}};
 };
 
 TEST_F(AttemptLogsTest, AppendsAndReadsBack) {
@@ -81,7 +82,8 @@ TEST_F(AttemptLogsTest, KeepsHeadAndTailOfALongLog) {
 
 TEST_F(AttemptLogsTest, AnotherObjectGoesOn) {
   QB_ASSERT_OK(logs_.Append(7, 3, 0, "0123456789ab"));
-  AttemptLogs later(folder_.File("logs"), AttemptLogOptions{.segment_bytes = 10, .tail_segments = 2});
+  AttemptLogs later(folder_.File("logs"),
+                    AttemptLogOptions{.segment_bytes = 10, .tail_segments = 2});
   QB_ASSERT_OK_AND_ASSIGN(const int64_t size, later.Append(7, 3, 12, "cd"));
   EXPECT_EQ(size, 14);
   EXPECT_EQ(ReadAll(7, 3), "0123456789abcd");

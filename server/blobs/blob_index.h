@@ -26,8 +26,8 @@ class BlobIndex {
  public:
   virtual ~BlobIndex() = default;
 
-  // For each digest its size, or nothing when this tenant has not stored it. What other tenants have
-  // stored does not show.
+  // For each digest its size, or nothing when this tenant has not stored it. What other tenants
+  // have stored does not show.
   virtual absl::StatusOr<std::vector<std::optional<int64_t>>> FindSizes(
       absl::string_view tenant, absl::Span<const std::string> digests) = 0;
   // Notes a blob whose file is in its place and synced; its upload, if there is one, is over.

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 #include "server/runtime/durable_files.h"
 
@@ -140,8 +141,9 @@ absl::Status BlobUpload::Append(absl::string_view bytes) {
   }
   if (static_cast<int64_t>(bytes.size()) > record_.size_bytes - received_) {
     Drop();
-    return absl::InvalidArgumentError(absl::StrCat("upload '", record_.id, "': more bytes than the ",
-                                                   record_.size_bytes, " of header.size_bytes"));
+    return absl::InvalidArgumentError(absl::StrCat("upload '", record_.id,
+                                                   "': more bytes than the ", record_.size_bytes,
+                                                   " of header.size_bytes"));
   }
   QB_RETURN_IF_ERROR(WriteAll(fd_, bytes, received_, path_));
   hash_.Update(bytes);
@@ -187,8 +189,8 @@ absl::Status BlobUpload::Complete() {
   if (digest != record_.sha256) {
     Drop();
     return absl::InvalidArgumentError(absl::StrCat("upload '", record_.id, "': the ",
-                                                   record_.size_bytes, " bytes have sha256 ", digest,
-                                                   ", announced was ", record_.sha256));
+                                                   record_.size_bytes, " bytes have sha256 ",
+                                                   digest, ", announced was ", record_.sha256));
   }
   // The order is the promise: bytes, name, row.
   if (fsync(fd_) != 0) {
@@ -230,8 +232,9 @@ absl::Status BlobStore::RemoveOrphans() {
       unlink(it->path().c_str());
     }
   }
-  return error ? absl::InternalError(absl::StrCat("list '", folder_, "/uploads': ", error.message()))
-               : absl::OkStatus();
+  return error
+             ? absl::InternalError(absl::StrCat("list '", folder_, "/uploads': ", error.message()))
+             : absl::OkStatus();
 }
 
 std::string BlobStore::BlobPath(absl::string_view sha256) const {
@@ -252,7 +255,8 @@ absl::Status BlobStore::CheckRoom() const {
   if (statvfs(folder_.c_str(), &disk) != 0) {
     return FileError(errno, "look at the disk of", folder_);
   }
-  const int64_t free_bytes = static_cast<int64_t>(disk.f_bavail) * static_cast<int64_t>(disk.f_frsize);
+  const int64_t free_bytes =
+      static_cast<int64_t>(disk.f_bavail) * static_cast<int64_t>(disk.f_frsize);
   if (free_bytes < options_.min_free_bytes) {
     return absl::ResourceExhaustedError(
         absl::StrCat("the server's disk is nearly full: ", free_bytes, " bytes are free, ",
@@ -272,7 +276,8 @@ absl::StatusOr<std::unique_ptr<BlobUpload>> BlobStore::StartUpload(const UploadR
   }
   // From here on the destructor of `upload` gives the id back.
   auto upload = std::unique_ptr<BlobUpload>(new BlobUpload(
-      *this, UploadRecord{request.tenant, request.upload_id, request.sha256, request.size_bytes, 0}));
+      *this,
+      UploadRecord{request.tenant, request.upload_id, request.sha256, request.size_bytes, 0}));
   QB_ASSIGN_OR_RETURN(const std::vector<std::optional<int64_t>> sizes,
                       index_.FindSizes(request.tenant, {request.sha256}));
   if (sizes[0].has_value()) {
@@ -294,8 +299,9 @@ absl::Status BlobStore::OpenPart(BlobUpload& upload, int64_t offset) {
                       index_.FindUpload(record.tenant, record.id));
   if (known.has_value() &&
       (known->sha256 != record.sha256 || known->size_bytes != record.size_bytes)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "header.upload_id: '", record.id, "' belongs to an upload of another blob: choose a new id"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("header.upload_id: '", record.id,
+                     "' belongs to an upload of another blob: choose a new id"));
   }
   upload.noted_ = known.has_value();
   upload.path_ = PartPath(record.tenant, record.id);
@@ -344,7 +350,8 @@ absl::StatusOr<UploadState> BlobStore::QueryUpload(absl::string_view tenant,
       return UploadState{*sizes[0], true};
     }
   }
-  QB_ASSIGN_OR_RETURN(const std::optional<UploadRecord> known, index_.FindUpload(tenant, upload_id));
+  QB_ASSIGN_OR_RETURN(const std::optional<UploadRecord> known,
+                      index_.FindUpload(tenant, upload_id));
   if (known.has_value()) {
     struct stat file = {};
     if (stat(PartPath(tenant, upload_id).c_str(), &file) == 0) {

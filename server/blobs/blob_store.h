@@ -18,6 +18,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
+
 #include "core/base/digest.h"
 #include "server/blobs/blob_index.h"
 #include "server/runtime/clock.h"
@@ -27,8 +28,8 @@ namespace qb::server {
 struct BlobStoreOptions {
   // Larger blobs are refused. Default 16 GiB.
   int64_t max_blob_bytes = int64_t{16} << 30;
-  // An upload syncs and notes its position after this many bytes. Smaller: less is sent again after a
-  // break, more syncs. Default 8 MiB.
+  // An upload syncs and notes its position after this many bytes. Smaller: less is sent again after
+  // a break, more syncs. Default 8 MiB.
   int64_t checkpoint_bytes = int64_t{8} << 20;
   // Uploads are refused when less than this is free on the disk. Default 256 MiB.
   int64_t min_free_bytes = int64_t{256} << 20;
@@ -49,8 +50,8 @@ struct UploadState {
 
 class BlobStore;
 
-// One stream of bytes into an upload. Holds the upload's id: no second one can be open. One thread at
-// a time. Destroying it keeps what the last checkpoint noted.
+// One stream of bytes into an upload. Holds the upload's id: no second one can be open. One thread
+// at a time. Destroying it keeps what the last checkpoint noted.
 class BlobUpload {
  public:
   ~BlobUpload();
@@ -106,7 +107,8 @@ class BlobFile {
 // Thread-safe. Calls wait for the disk.
 class BlobStore {
  public:
-  // Makes the folders and removes files of uploads that have no row. `index` and `clock` outlive it.
+  // Makes the folders and removes files of uploads that have no row. `index` and `clock` outlive
+  // it.
   static absl::StatusOr<std::unique_ptr<BlobStore>> Create(const std::string& folder,
                                                            BlobIndex& index, const Clock& clock,
                                                            BlobStoreOptions options);

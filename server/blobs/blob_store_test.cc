@@ -136,7 +136,8 @@ TEST_F(BlobStoreTest, KilledStreamKeepsItsCheckpoints) {
   {
     QB_ASSERT_OK_AND_ASSIGN(const auto upload, store_->StartUpload(Request(bytes)));
     for (int i = 0; i < 5; ++i) {
-      QB_ASSERT_OK(upload->Append(absl::string_view(bytes).substr(static_cast<size_t>(i) * 1000, 1000)));
+      QB_ASSERT_OK(
+          upload->Append(absl::string_view(bytes).substr(static_cast<size_t>(i) * 1000, 1000)));
     }
     // No Finish: the process is gone.
   }
@@ -193,9 +194,8 @@ TEST_F(BlobStoreTest, ConcurrentUploadsOfOneBlobAllSucceed) {
   std::vector<std::thread> threads;
   std::vector<absl::Status> results(8);
   for (size_t i = 0; i < results.size(); ++i) {
-    threads.emplace_back([&, i] {
-      results[i] = Write(Request(bytes, "u" + std::to_string(i)), bytes).status();
-    });
+    threads.emplace_back(
+        [&, i] { results[i] = Write(Request(bytes, "u" + std::to_string(i)), bytes).status(); });
   }
   for (std::thread& thread : threads) {
     thread.join();

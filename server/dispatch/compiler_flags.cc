@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+
 #include "core/base/failure.h"
 #include "core/base/json.h"
 #include "core/base/status_macros.h"
@@ -39,9 +40,8 @@ absl::Status BadOverride(absl::string_view name, absl::string_view problem) {
 
 // A value must not be taken for a flag, nor break a log line.
 absl::Status CheckValue(absl::string_view name, absl::string_view value) {
-  const bool printable = std::all_of(value.begin(), value.end(), [](unsigned char c) {
-    return c >= 0x20 && c != 0x7f;
-  });
+  const bool printable = std::all_of(value.begin(), value.end(),
+                                     [](unsigned char c) { return c >= 0x20 && c != 0x7f; });
   if (value.empty() || value.size() > kMaxValueBytes || value[0] == '-' || !printable) {
     return BadOverride(name, absl::StrCat("expected 1 to ", kMaxValueBytes,
                                           " printable bytes that do not begin with '-'"));
@@ -68,8 +68,8 @@ absl::Status AddOverride(const OverrideFlag& flag, const Json& value,
       return absl::OkStatus();
     case FlagKind::kRepeated:
       if (!value.is_array() || value.items().size() > kMaxRepeats) {
-        return BadOverride(flag.name, absl::StrCat("expected an array of up to ", kMaxRepeats,
-                                                   " strings"));
+        return BadOverride(flag.name,
+                           absl::StrCat("expected an array of up to ", kMaxRepeats, " strings"));
       }
       for (const Json& item : value.items()) {
         if (!item.is_string()) {
@@ -90,8 +90,8 @@ absl::Status AddOverrides(const std::string& text, std::vector<std::string>& fla
   }
   const absl::StatusOr<Json> overrides = Json::Parse(text, /*max_depth=*/4);
   if (!overrides.ok()) {
-    return Failure(FailureCode::kConfigError, absl::StrCat("spec.config.overrides_json: ",
-                                                           overrides.status().message()));
+    return Failure(FailureCode::kConfigError,
+                   absl::StrCat("spec.config.overrides_json: ", overrides.status().message()));
   }
   if (!overrides->is_object()) {
     return Failure(FailureCode::kConfigError, "spec.config.overrides_json: expected a JSON object");

@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
 #include "core/base/uuid.h"
@@ -42,8 +43,8 @@ int64_t ToMs(const google::protobuf::Duration& duration) {
 
 bool IsWorkerId(absl::string_view id) {
   return !id.empty() && id.size() <= 64 && std::all_of(id.begin(), id.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           c == '_' || c == '.' || c == '-';
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+           c == '.' || c == '-';
   });
 }
 
@@ -56,8 +57,8 @@ absl::Status CheckSync(const pb::SyncRequest& request) {
   }
   if (request.free_slots() < 0 || request.free_slots() > kMaxSlots ||
       request.held_size() > static_cast<int>(kMaxHeld)) {
-    return absl::InvalidArgumentError(absl::StrCat("free_slots: expected 0 to ", kMaxSlots,
-                                                   "; held: expected up to ", kMaxHeld));
+    return absl::InvalidArgumentError(
+        absl::StrCat("free_slots: expected 0 to ", kMaxSlots, "; held: expected up to ", kMaxHeld));
   }
   return absl::OkStatus();
 }
@@ -151,9 +152,10 @@ absl::Status Dispatcher::Register(const pb::SyncRequest& request) {
   }
   if (replaced != nullptr) {
     // A call of the process before, or one that its agent gave up.
-    Answer(replaced, replaced->request.epoch() == request.epoch()
-                         ? absl::StatusOr<pb::SyncResponse>(absl::CancelledError("a later Sync came"))
-                         : absl::StatusOr<pb::SyncResponse>(StaleWorker(replaced->request)));
+    Answer(replaced,
+           replaced->request.epoch() == request.epoch()
+               ? absl::StatusOr<pb::SyncResponse>(absl::CancelledError("a later Sync came"))
+               : absl::StatusOr<pb::SyncResponse>(StaleWorker(replaced->request)));
   }
   if (!is_new) {
     return absl::OkStatus();
@@ -225,9 +227,9 @@ absl::StatusOr<Dispatcher::Plan> Dispatcher::MakePlan(Call& call) {
     }
   }
   const bool takes_work = !request.draining() && gives_work_;
-  plan.wanted = takes_work ? std::max(0, request.free_slots() -
-                                             static_cast<int>(plan.undelivered.size()))
-                           : 0;
+  plan.wanted = takes_work
+                    ? std::max(0, request.free_slots() - static_cast<int>(plan.undelivered.size()))
+                    : 0;
   return plan;
 }
 
@@ -544,9 +546,10 @@ std::vector<qbc::v1::WorkerSummary> Dispatcher::ListWorkers() const {
     summary.set_worker_id(id);
     summary.set_compiler_build(worker.capabilities.compiler_build());
     summary.set_slots(worker.capabilities.slots());
-    summary.set_busy_slots(static_cast<int32_t>(
-        std::count_if(leases_.begin(), leases_.end(),
-                      [&](const auto& entry) { return entry.second.attempt.worker_id == id; })));
+    summary.set_busy_slots(
+        static_cast<int32_t>(std::count_if(leases_.begin(), leases_.end(), [&](const auto& entry) {
+          return entry.second.attempt.worker_id == id;
+        })));
     summary.set_has_gpu(worker.capabilities.gpus_size() > 0);
     summary.set_draining(worker.draining);
     summaries.push_back(std::move(summary));

@@ -1,8 +1,8 @@
 // Hands jobs to worker agents and notices when an agent is gone.
 //
 // Leases live here, in memory, with deadlines on a clock that never jumps; the store knows which
-// attempts are live and decides every race by their fences. A new dispatcher gives each live attempt
-// a whole lease, so a restart of the server costs no attempt.
+// attempts are live and decides every race by their fences. A new dispatcher gives each live
+// attempt a whole lease, so a restart of the server costs no attempt.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+
 #include "proto/qbc/v1/server_info.pb.h"
 #include "proto/qbc/v1/worker_service.pb.h"
 #include "server/jobs/job_store.h"
@@ -27,8 +28,8 @@
 namespace qb::server {
 
 struct DispatcherOptions {
-  // A lease that is not renewed for this long is lost. Shorter: dead agents are noticed sooner, short
-  // hiccups of the network cost attempts. Default 30 s.
+  // A lease that is not renewed for this long is lost. Shorter: dead agents are noticed sooner,
+  // short hiccups of the network cost attempts. Default 30 s.
   int64_t lease_ttl_ms = 30'000;
   // An attempt that is still there this long after its job's cancel is given up. Default 60 s.
   int64_t cancel_grace_ms = 60'000;
@@ -70,15 +71,15 @@ class Dispatcher {
  private:
   struct Lease {
     LiveAttempt attempt;
-    int64_t deadline_ms = 0;                 // monotonic
-    std::optional<int64_t> give_up_ms;       // monotonic, once it is to be cancelled
+    int64_t deadline_ms = 0;            // monotonic
+    std::optional<int64_t> give_up_ms;  // monotonic, once it is to be cancelled
   };
   // One Sync under way.
   struct Call {
     pb::SyncRequest request;
     SyncDone done;
-    int64_t deadline_ms = 0;       // monotonic: when to answer at the latest
-    std::vector<int64_t> ended;    // fences that were completed while the call waited
+    int64_t deadline_ms = 0;     // monotonic: when to answer at the latest
+    std::vector<int64_t> ended;  // fences that were completed while the call waited
     bool answer_now = false;
   };
   struct Worker {

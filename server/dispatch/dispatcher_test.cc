@@ -11,6 +11,7 @@
 
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
+
 #include "server/testing/store_fixture.h"
 
 namespace qb::server {
@@ -230,7 +231,8 @@ TEST_F(DispatcherTest, RestartedAgentLosesItsAttemptsAtOnce) {
 TEST_F(DispatcherTest, OldProcessOfAnAgentIsTurnedAway) {
   const Answer old_call = LongSync(Request("a", 1, 1));
   QB_ASSERT_OK(Sync(Request("a", 0, 2)));
-  EXPECT_THAT(old_call.Get(), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("STALE_WORKER")));
+  EXPECT_THAT(old_call.Get(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("STALE_WORKER")));
   EXPECT_THAT(Sync(Request("a", 1, 1)),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("STALE_WORKER")));
   // Once the later one is silent, an epoch from a clock that went back is as good as any.

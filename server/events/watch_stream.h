@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
+
 #include "proto/qbc/v1/job_service.pb.h"
 #include "server/events/watch_hub.h"
 #include "server/jobs/job_store.h"

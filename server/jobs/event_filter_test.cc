@@ -8,9 +8,9 @@
 namespace qb::server {
 namespace {
 
+using qbc::v1::AttemptEvent;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using qbc::v1::AttemptEvent;
 
 AttemptEvent Progress(double fraction) {
   AttemptEvent event;

@@ -12,20 +12,20 @@ struct Arrow {
 };
 
 constexpr auto kArrows = std::to_array<Arrow>({
-    {pb::JOB_STATE_UNSPECIFIED, pb::JOB_STATE_QUEUED},   // submit
-    {pb::JOB_STATE_QUEUED, pb::JOB_STATE_RUNNING},       // lease
-    {pb::JOB_STATE_QUEUED, pb::JOB_STATE_CANCELLED},     // cancel of what has not begun
-    {pb::JOB_STATE_QUEUED, pb::JOB_STATE_EXPIRED},       // queue_ttl
-    {pb::JOB_STATE_RUNNING, pb::JOB_STATE_SUCCEEDED},    // result
-    {pb::JOB_STATE_RUNNING, pb::JOB_STATE_FAILED},       // error, or the budget of losses is spent
-    {pb::JOB_STATE_RUNNING, pb::JOB_STATE_RETRY_WAIT},   // attempt lost
-    {pb::JOB_STATE_RUNNING, pb::JOB_STATE_QUEUED},       // attempt given back by a draining agent
-    {pb::JOB_STATE_RUNNING, pb::JOB_STATE_CANCELLING},   // cancel of what runs
-    {pb::JOB_STATE_RETRY_WAIT, pb::JOB_STATE_RUNNING},   // lease
-    {pb::JOB_STATE_RETRY_WAIT, pb::JOB_STATE_CANCELLED}, // cancel
-    {pb::JOB_STATE_CANCELLING, pb::JOB_STATE_CANCELLED}, // the agent ended it, or was lost
-    {pb::JOB_STATE_CANCELLING, pb::JOB_STATE_SUCCEEDED}, // the result won the race
-    {pb::JOB_STATE_CANCELLING, pb::JOB_STATE_FAILED},    // the error won the race
+    {pb::JOB_STATE_UNSPECIFIED, pb::JOB_STATE_QUEUED},    // submit
+    {pb::JOB_STATE_QUEUED, pb::JOB_STATE_RUNNING},        // lease
+    {pb::JOB_STATE_QUEUED, pb::JOB_STATE_CANCELLED},      // cancel of what has not begun
+    {pb::JOB_STATE_QUEUED, pb::JOB_STATE_EXPIRED},        // queue_ttl
+    {pb::JOB_STATE_RUNNING, pb::JOB_STATE_SUCCEEDED},     // result
+    {pb::JOB_STATE_RUNNING, pb::JOB_STATE_FAILED},        // error, or the budget of losses is spent
+    {pb::JOB_STATE_RUNNING, pb::JOB_STATE_RETRY_WAIT},    // attempt lost
+    {pb::JOB_STATE_RUNNING, pb::JOB_STATE_QUEUED},        // attempt given back by a draining agent
+    {pb::JOB_STATE_RUNNING, pb::JOB_STATE_CANCELLING},    // cancel of what runs
+    {pb::JOB_STATE_RETRY_WAIT, pb::JOB_STATE_RUNNING},    // lease
+    {pb::JOB_STATE_RETRY_WAIT, pb::JOB_STATE_CANCELLED},  // cancel
+    {pb::JOB_STATE_CANCELLING, pb::JOB_STATE_CANCELLED},  // the agent ended it, or was lost
+    {pb::JOB_STATE_CANCELLING, pb::JOB_STATE_SUCCEEDED},  // the result won the race
+    {pb::JOB_STATE_CANCELLING, pb::JOB_STATE_FAILED},     // the error won the race
 });
 
 constexpr auto kStates = std::to_array<pb::JobState>({

@@ -3,6 +3,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+
 #include "proto/qbc/v1/job.pb.h"
 
 namespace qb::server {

@@ -41,8 +41,8 @@ TEST(JobState, EveryStateIsReachedAndEveryOpenOneCanEnd) {
     if (IsTerminal(from)) {
       continue;
     }
-    bool can_be_cancelled = MayChange(from, pb::JOB_STATE_CANCELLED) ||
-                            MayChange(from, pb::JOB_STATE_CANCELLING);
+    bool can_be_cancelled =
+        MayChange(from, pb::JOB_STATE_CANCELLED) || MayChange(from, pb::JOB_STATE_CANCELLING);
     EXPECT_TRUE(can_be_cancelled) << JobStateWord(from);
   }
 }

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+
 #include "proto/qbc/v1/event.pb.h"
 #include "proto/qbc/v1/job.pb.h"
 #include "proto/qbc/v1/worker_service.pb.h"
@@ -35,7 +36,7 @@ struct NewJob {
   std::string request_fingerprint;  // SHA-256 of the canonical body
   pb::JobSpec spec;                 // checked, with its defaults filled in
   std::string resolved_config_json;
-  int64_t now_ms = 0;               // wall clock, here and below
+  int64_t now_ms = 0;  // wall clock, here and below
 };
 
 struct SubmitOutcome {
@@ -63,7 +64,7 @@ struct JobQuery {
 };
 
 struct JobPage {
-  std::vector<pb::Job> jobs;  // newest first
+  std::vector<pb::Job> jobs;    // newest first
   int64_t next_before_row = 0;  // 0: no more
 };
 
@@ -121,16 +122,16 @@ struct CancelOutcome {
 
 // What a commit changed, for those who wait.
 struct CommitNotice {
-  std::vector<int64_t> executions;             // with new events
-  std::optional<int64_t> leasable_from_ms;     // a job may be leased from this wall time on
+  std::vector<int64_t> executions;          // with new events
+  std::optional<int64_t> leasable_from_ms;  // a job may be leased from this wall time on
 };
-// Runs on the store's writer thread after the commit and before the callers go on: must not wait and
-// must not call the store.
+// Runs on the store's writer thread after the commit and before the callers go on: must not wait
+// and must not call the store.
 using CommitListener = std::function<void(const CommitNotice&)>;
 
-// Thread-safe. Calls wait for the disk: OK from a method that changes something means that the change
-// is committed and synced. Errors that every method may give: Unavailable when the store has stopped
-// after a disk error.
+// Thread-safe. Calls wait for the disk: OK from a method that changes something means that the
+// change is committed and synced. Errors that every method may give: Unavailable when the store has
+// stopped after a disk error.
 class JobStore {
  public:
   virtual ~JobStore() = default;
@@ -142,8 +143,9 @@ class JobStore {
   // when the tenant has too many waiting jobs.
   virtual absl::StatusOr<SubmitOutcome> Submit(const NewJob& job) = 0;
   // The job of a request_id, if there is one. Errors: as Submit.
-  virtual absl::StatusOr<std::optional<pb::Job>> FindRequest(
-      absl::string_view tenant, absl::string_view request_id, absl::string_view fingerprint) = 0;
+  virtual absl::StatusOr<std::optional<pb::Job>> FindRequest(absl::string_view tenant,
+                                                             absl::string_view request_id,
+                                                             absl::string_view fingerprint) = 0;
 
   // Errors: NotFound.
   virtual absl::StatusOr<pb::Job> GetJob(absl::string_view tenant, absl::string_view job_id) = 0;
@@ -159,8 +161,7 @@ class JobStore {
   // Waiting jobs end at once, running ones become CANCELLING, ended ones stay. Errors: NotFound.
   virtual absl::StatusOr<CancelOutcome> RequestCancel(absl::string_view tenant,
                                                       absl::string_view job_id,
-                                                      absl::string_view reason,
-                                                      int64_t now_ms) = 0;
+                                                      absl::string_view reason, int64_t now_ms) = 0;
 
   // Notes an agent process that has shown up, over the one before with its id.
   virtual absl::Status RegisterWorker(absl::string_view worker_id, absl::string_view epoch,

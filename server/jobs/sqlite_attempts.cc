@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+
 #include "core/base/check.h"
 #include "core/base/status_macros.h"
 #include "server/jobs/job_failure.h"
@@ -74,8 +75,9 @@ absl::StatusOr<AttemptKey> LeaseOne(WriteTx& tx, const LeaseQuery& query, int64_
           .Run());
   QB_RETURN_IF_ERROR(
       tx.db
-          .Prepare("INSERT INTO attempt(execution, attempt, fence, state, worker, epoch, leased_ms) "
-                   "VALUES (?, ?, ?, 1, ?, ?, ?)")
+          .Prepare(
+              "INSERT INTO attempt(execution, attempt, fence, state, worker, epoch, leased_ms) "
+              "VALUES (?, ?, ?, 1, ?, ?, ?)")
           .Int(row.id)
           .Int(row.attempt)
           .Int(row.fence)
@@ -184,8 +186,9 @@ absl::StatusOr<absl::Span<const pb::AttemptEvent>> NewOnes(
   for (size_t i = first; i < events.size(); ++i) {
     const int64_t expected = committed_seq + 1 + static_cast<int64_t>(i - first);
     if (events[i].seq() != expected) {
-      return absl::OutOfRangeError(absl::StrCat("events: seq ", events[i].seq(), " follows, expected ",
-                                                expected, "; stored up to ", committed_seq));
+      return absl::OutOfRangeError(absl::StrCat("events: seq ", events[i].seq(),
+                                                " follows, expected ", expected, "; stored up to ",
+                                                committed_seq));
     }
   }
   return events.subspan(first);
@@ -224,9 +227,8 @@ absl::StatusOr<CompletionOutcome> Replay(SqliteConnection& db, const AttemptKey&
 }
 
 absl::Status GiveBack(WriteTx& tx, ExecutionRow& row, int64_t now_ms) {
-  QB_RETURN_IF_ERROR(tx.db.Prepare("UPDATE execution SET run_after_ms = 0 WHERE id = ?")
-                         .Int(row.id)
-                         .Run());
+  QB_RETURN_IF_ERROR(
+      tx.db.Prepare("UPDATE execution SET run_after_ms = 0 WHERE id = ?").Int(row.id).Run());
   tx.notice.leasable_from_ms = 0;
   return EnterState(tx, row, pb::JOB_STATE_QUEUED, now_ms, "the worker gave the attempt back");
 }

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+
 #include "server/jobs/event_filter.h"
 #include "server/jobs/job_store.h"
 #include "server/jobs/sqlite_execution.h"

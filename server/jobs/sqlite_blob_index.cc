@@ -13,7 +13,10 @@ UploadRecord UploadOfRow(const SqliteQuery& query) {
 }
 
 absl::Status RemoveUploadInTx(WriteTx& tx, absl::string_view tenant, absl::string_view id) {
-  return tx.db.Prepare("DELETE FROM upload WHERE tenant = ? AND id = ?").Text(tenant).Text(id).Run();
+  return tx.db.Prepare("DELETE FROM upload WHERE tenant = ? AND id = ?")
+      .Text(tenant)
+      .Text(id)
+      .Run();
 }
 
 }  // namespace
@@ -25,7 +28,8 @@ absl::StatusOr<std::vector<std::optional<int64_t>>> SqliteBlobIndex::FindSizes(
     sizes.reserve(digests.size());
     for (const std::string& digest : digests) {
       SqliteQuery query = db.Prepare(
-          "SELECT size_bytes FROM blob_ref JOIN blob USING (sha256) WHERE tenant = ? AND sha256 = ?");
+          "SELECT size_bytes FROM blob_ref JOIN blob USING (sha256) WHERE tenant = ? AND sha256 = "
+          "?");
       query.Text(tenant).Text(digest);
       QB_ASSIGN_OR_RETURN(const bool row, query.Step());
       sizes.push_back(row ? std::optional<int64_t>(query.IntAt(0)) : std::nullopt);
@@ -69,8 +73,9 @@ absl::StatusOr<std::optional<UploadRecord>> SqliteBlobIndex::FindUpload(absl::st
 absl::Status SqliteBlobIndex::PutUpload(const UploadRecord& upload, int64_t now_ms) {
   return database_.writer().Run([&](WriteTx& tx) {
     return tx.db
-        .Prepare("INSERT OR REPLACE INTO upload(tenant, id, sha256, size_bytes, committed_bytes, "
-                 "updated_ms) VALUES (?, ?, ?, ?, ?, ?)")
+        .Prepare(
+            "INSERT OR REPLACE INTO upload(tenant, id, sha256, size_bytes, committed_bytes, "
+            "updated_ms) VALUES (?, ?, ?, ?, ?, ?)")
         .Text(upload.tenant)
         .Text(upload.id)
         .Text(upload.sha256)

@@ -7,6 +7,7 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+
 #include "core/base/check.h"
 #include "core/base/status_macros.h"
 
@@ -27,9 +28,9 @@ absl::Status ToStatus(sqlite3* db, int code, absl::string_view what) {
   if (code == SQLITE_OK || code == SQLITE_ROW || code == SQLITE_DONE) {
     return absl::OkStatus();
   }
-  const std::string text =
-      absl::StrCat("database: ", what, ": ", db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(code),
-                   " (code ", db != nullptr ? sqlite3_extended_errcode(db) : code, ")");
+  const std::string text = absl::StrCat(
+      "database: ", what, ": ", db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(code),
+      " (code ", db != nullptr ? sqlite3_extended_errcode(db) : code, ")");
   switch (code & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
@@ -189,9 +190,9 @@ absl::Status SqliteConnection::Configure(Mode mode) {
   sqlite3_db_config(db_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   // SQLite before 3.51.3 can lose commits when two connections checkpoint one file: only the writer
   // ever does, when we say so, and no connection does it on its own (https://sqlite.org/wal.html).
-  QB_RETURN_IF_ERROR(Execute(
-      "PRAGMA wal_autocheckpoint=0; PRAGMA foreign_keys=1; PRAGMA trusted_schema=0;"
-      "PRAGMA mmap_size=0; PRAGMA temp_store=MEMORY;"));
+  QB_RETURN_IF_ERROR(
+      Execute("PRAGMA wal_autocheckpoint=0; PRAGMA foreign_keys=1; PRAGMA trusted_schema=0;"
+              "PRAGMA mmap_size=0; PRAGMA temp_store=MEMORY;"));
   if (mode == Mode::kReader) {
     sqlite3_db_config(db_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
     sqlite3_progress_handler(db_, kStepsBetweenTimeChecks, &SqliteConnection::OnProgress, this);
@@ -204,12 +205,11 @@ absl::Status SqliteConnection::Configure(Mode mode) {
     journal = row ? std::string(query.TextAt(0)) : "";
   }
   if (journal != "wal") {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "database: this file system does not allow a write-ahead log (journal mode '", journal,
-        "'): use a local disk"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("database: this file system does not allow a write-ahead log (journal mode '",
+                     journal, "'): use a local disk"));
   }
-  QB_RETURN_IF_ERROR(
-      Execute("PRAGMA synchronous=FULL; PRAGMA journal_size_limit=67108864;"));
+  QB_RETURN_IF_ERROR(Execute("PRAGMA synchronous=FULL; PRAGMA journal_size_limit=67108864;"));
   {
     SqliteQuery query = PrepareOnce("PRAGMA page_size");
     QB_ASSIGN_OR_RETURN(bool row, query.Step());

@@ -15,8 +15,8 @@ struct sqlite3_stmt;
 
 namespace qb::server {
 
-// One use of a prepared statement: bind, step, read, and reset by the destructor. The first error is
-// kept and comes from Step. Never outlives its connection.
+// One use of a prepared statement: bind, step, read, and reset by the destructor. The first error
+// is kept and comes from Step. Never outlives its connection.
 class SqliteQuery {
  public:
   ~SqliteQuery();
@@ -102,7 +102,8 @@ class SqliteConnection {
 // Of the library that is linked, e.g. "3.40.1".
 std::string SqliteVersion();
 
-// True for a status after which nothing more may be promised: failed syncs, corruption, a full disk.
+// True for a status after which nothing more may be promised: failed syncs, corruption, a full
+// disk.
 bool IsFatalStoreError(const absl::Status& status);
 
 }  // namespace qb::server

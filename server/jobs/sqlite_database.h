@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+
 #include "server/jobs/sqlite_readers.h"
 #include "server/jobs/sqlite_writer.h"
 
@@ -20,7 +21,8 @@ struct SqliteDatabaseOptions {
 class SqliteDatabase {
  public:
   // Opens or makes `path`, brings its tables up to date and syncs the folder.
-  // Errors: FailedPrecondition for a file of another program or a newer version; Unavailable, DataLoss.
+  // Errors: FailedPrecondition for a file of another program or a newer version; Unavailable,
+  // DataLoss.
   static absl::StatusOr<std::unique_ptr<SqliteDatabase>> Open(const std::string& path,
                                                               SqliteDatabaseOptions options);
 

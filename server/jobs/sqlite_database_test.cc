@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/atomic_file.h"
 #include "core/base/testing/status_matchers.h"
 #include "core/base/testing/temp_dir.h"
@@ -106,7 +107,8 @@ TEST_F(SqliteDatabaseTest, KeepsCommitsWhenItIsOpenedAgain) {
   database.reset();
   database = Open();
   EXPECT_EQ(Count(*database, "a"), 1);
-  EXPECT_THAT(Put(*database, "a", 2), StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("meta")));
+  EXPECT_THAT(Put(*database, "a", 2),
+              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("meta")));
 }
 
 TEST_F(SqliteDatabaseTest, KeepsTheLogShort) {
@@ -130,7 +132,8 @@ TEST_F(SqliteDatabaseTest, RefusesANewerVersion) {
   {
     auto connection = SqliteConnection::Open(path_, SqliteConnection::Mode::kWriter);
     QB_ASSERT_OK(connection);
-    QB_ASSERT_OK((*connection)->Execute(absl::StrCat("PRAGMA user_version=", CurrentSchemaVersion() + 1)));
+    QB_ASSERT_OK(
+        (*connection)->Execute(absl::StrCat("PRAGMA user_version=", CurrentSchemaVersion() + 1)));
   }
   EXPECT_THAT(SqliteDatabase::Open(path_, {}),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("newer")));
@@ -158,8 +161,9 @@ TEST_F(SqliteDatabaseTest, LongReadEndsAtItsLimit) {
   auto database = Open(options);
   const absl::Status status = database->readers().Run([](SqliteConnection& db) {
     return db
-        .PrepareOnce("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
-                     "SELECT count(*) FROM n")
+        .PrepareOnce(
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
+            "SELECT count(*) FROM n")
         .Run();
   });
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;

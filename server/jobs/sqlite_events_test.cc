@@ -81,8 +81,8 @@ TEST_F(SqliteEventsTest, FractionNeverGoesBackAndStaysInRange) {
   QB_ASSERT_OK(store_->AppendEvents(key_, {Progress(3, 0.4)}, now + 1000));
   EXPECT_DOUBLE_EQ(Get(id_).progress().fraction(), 0.5);
   EXPECT_EQ(Get(id_).progress().phase(), "a");
-  QB_ASSERT_OK(store_->AppendEvents(
-      key_, {Progress(4, std::numeric_limits<double>::quiet_NaN())}, now + 2000));
+  QB_ASSERT_OK(store_->AppendEvents(key_, {Progress(4, std::numeric_limits<double>::quiet_NaN())},
+                                    now + 2000));
   EXPECT_DOUBLE_EQ(Get(id_).progress().fraction(), 0.5);
   QB_ASSERT_OK(store_->AppendEvents(key_, {Progress(5, 1e9)}, now + 3000));
   EXPECT_DOUBLE_EQ(Get(id_).progress().fraction(), 1.0);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 #include "server/jobs/job_failure.h"
 
@@ -64,12 +65,12 @@ absl::StatusOr<ExecutionRow> LoadCurrent(SqliteConnection& db, const AttemptKey&
   if (row.status().code() != absl::StatusCode::kNotFound) {
     QB_RETURN_IF_ERROR(row.status());
   }
-  const bool live = row.ok() && (row->state == pb::JOB_STATE_RUNNING ||
-                                 row->state == pb::JOB_STATE_CANCELLING);
+  const bool live =
+      row.ok() && (row->state == pb::JOB_STATE_RUNNING || row->state == pb::JOB_STATE_CANCELLING);
   if (!live || row->attempt != key.attempt || row->fence != key.fence) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("STALE_ATTEMPT: execution ", key.execution, " attempt ", key.attempt,
-                     " with fence ", key.fence, " is not the current one"));
+    return absl::FailedPreconditionError(absl::StrCat("STALE_ATTEMPT: execution ", key.execution,
+                                                      " attempt ", key.attempt, " with fence ",
+                                                      key.fence, " is not the current one"));
   }
   return row;
 }
@@ -148,8 +149,9 @@ absl::Status EndWithFailure(WriteTx& tx, ExecutionRow& row, pb::JobState state, 
 absl::Status EndAttempt(WriteTx& tx, const ExecutionRow& row, AttemptEnd end,
                         pb::AttemptOutcome outcome, int64_t now_ms) {
   return tx.db
-      .Prepare("UPDATE attempt SET state = ?, outcome = ?, ended_ms = ? "
-               "WHERE execution = ? AND attempt = ?")
+      .Prepare(
+          "UPDATE attempt SET state = ?, outcome = ?, ended_ms = ? "
+          "WHERE execution = ? AND attempt = ?")
       .Int(static_cast<int>(end))
       .Int(outcome)
       .Int(now_ms)
@@ -178,7 +180,8 @@ absl::Status LoseAttempt(WriteTx& tx, ExecutionRow& row, const RetryPolicy& poli
   // Doubling by shifts; the cap bounds the shift as well.
   const int64_t shift = std::min<int64_t>(row.losses - 1, 30);
   const int64_t longest_ms = std::min(policy.max_wait_ms, policy.base_wait_ms << shift);
-  const int64_t run_after_ms = now_ms + static_cast<int64_t>(random * static_cast<double>(longest_ms));
+  const int64_t run_after_ms =
+      now_ms + static_cast<int64_t>(random * static_cast<double>(longest_ms));
   QB_RETURN_IF_ERROR(tx.db.Prepare("UPDATE execution SET run_after_ms = ? WHERE id = ?")
                          .Int(run_after_ms)
                          .Int(row.id)

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+
 #include "core/base/failure.h"
 #include "server/jobs/job_store.h"
 #include "server/jobs/sqlite_writer.h"
@@ -56,8 +57,8 @@ struct RetryPolicy {
   int64_t max_wait_ms = 60'000;
 };
 
-// What follows when the live attempt of `row` is gone through nobody's input: CANCELLED when that was
-// asked for, RETRY_WAIT, or FAILED with `code` when the budget is spent. `random` is in [0, 1).
+// What follows when the live attempt of `row` is gone through nobody's input: CANCELLED when that
+// was asked for, RETRY_WAIT, or FAILED with `code` when the budget is spent. `random` is in [0, 1).
 absl::Status LoseAttempt(WriteTx& tx, ExecutionRow& row, const RetryPolicy& policy, double random,
                          FailureCode code, absl::string_view reason, int64_t now_ms);
 

@@ -4,16 +4,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+
 #include "core/base/status_macros.h"
 
 namespace qb::server {
 namespace {
 
-// The column numbers below count in this list. A macro, because statements are kept by their literal.
-#define QB_JOB_COLUMNS                                                                     \
-  "SELECT job.uid, job.state, job.created_ms, e.started_ms, e.finished_ms, e.attempt, "    \
-  "e.spec, e.progress, e.failure, e.result_json, e.usage, e.last_seq, e.worker, "          \
-  "e.compiler_build, e.wait_reason, job.id, e.id, e.resolved_config "                      \
+// The column numbers below count in this list. A macro, because statements are kept by their
+// literal.
+#define QB_JOB_COLUMNS                                                                  \
+  "SELECT job.uid, job.state, job.created_ms, e.started_ms, e.finished_ms, e.attempt, " \
+  "e.spec, e.progress, e.failure, e.result_json, e.usage, e.last_seq, e.worker, "       \
+  "e.compiler_build, e.wait_reason, job.id, e.id, e.resolved_config "                   \
   "FROM job JOIN execution AS e ON e.id = job.execution "
 
 constexpr int kRowColumn = 15;
@@ -28,8 +30,9 @@ void SetTime(int64_t ms, google::protobuf::Timestamp* time) {
 absl::Status ParseColumn(const SqliteQuery& query, int column, google::protobuf::Message& message) {
   const absl::string_view bytes = query.TextAt(column);
   if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return absl::DataLossError(absl::StrCat("database: job ", std::string(query.TextAt(0)), ": column ",
-                                            column, " is not a ", message.GetTypeName()));
+    return absl::DataLossError(absl::StrCat("database: job ", std::string(query.TextAt(0)),
+                                            ": column ", column, " is not a ",
+                                            message.GetTypeName()));
   }
   return absl::OkStatus();
 }
@@ -135,17 +138,17 @@ absl::StatusOr<JobPosition> ReadPosition(SqliteConnection& db, absl::string_view
 absl::StatusOr<std::optional<pb::Job>> ReadRequest(SqliteConnection& db, absl::string_view tenant,
                                                    absl::string_view request_id,
                                                    absl::string_view fingerprint) {
-  SqliteQuery query = db.Prepare(
-      "SELECT uid, request_fingerprint FROM job WHERE tenant = ? AND request_id = ?");
+  SqliteQuery query =
+      db.Prepare("SELECT uid, request_fingerprint FROM job WHERE tenant = ? AND request_id = ?");
   query.Text(tenant).Text(request_id);
   QB_ASSIGN_OR_RETURN(const bool row, query.Step());
   if (!row) {
     return std::nullopt;
   }
   if (query.TextAt(1) != fingerprint) {
-    return absl::AlreadyExistsError(
-        absl::StrCat("REQUEST_ID_REUSED: request_id '", request_id, "' belongs to job '",
-                     query.TextAt(0), "', which was asked for with another spec"));
+    return absl::AlreadyExistsError(absl::StrCat("REQUEST_ID_REUSED: request_id '", request_id,
+                                                 "' belongs to job '", query.TextAt(0),
+                                                 "', which was asked for with another spec"));
   }
   QB_ASSIGN_OR_RETURN(pb::Job job, ReadJob(db, tenant, query.TextAt(0)));
   return job;

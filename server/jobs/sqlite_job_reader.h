@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+
 #include "server/jobs/job_store.h"
 #include "server/jobs/sqlite_connection.h"
 

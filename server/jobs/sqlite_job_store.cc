@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 #include "server/jobs/job_failure.h"
 #include "server/jobs/sqlite_attempts.h"
@@ -28,7 +29,8 @@ int64_t ToMs(const google::protobuf::Duration& duration) {
 absl::Status CheckRoom(SqliteConnection& db, absl::string_view tenant, int64_t max_waiting) {
   // The inner LIMIT bounds the count: only "full or not" matters.
   SqliteQuery query = db.Prepare(
-      "SELECT count(*) FROM (SELECT 1 FROM execution WHERE state IN (1, 3) AND tenant = ? LIMIT ?)");
+      "SELECT count(*) FROM (SELECT 1 FROM execution WHERE state IN (1, 3) AND tenant = ? LIMIT "
+      "?)");
   query.Text(tenant).Int(max_waiting);
   QB_ASSIGN_OR_RETURN(const bool row, query.Step());
   if (row && query.IntAt(0) >= max_waiting) {
@@ -59,7 +61,11 @@ absl::Status InsertJob(WriteTx& tx, const NewJob& job, int64_t execution) {
   SqliteQuery insert = tx.db.Prepare(
       "INSERT INTO job(uid, tenant, execution, state, target, created_ms, request_id, "
       "request_fingerprint) VALUES (?, ?, ?, 0, ?, ?, ?, ?)");
-  insert.Text(job.id).Text(job.tenant).Int(execution).Text(job.spec.target_device()).Int(job.now_ms);
+  insert.Text(job.id)
+      .Text(job.tenant)
+      .Int(execution)
+      .Text(job.spec.target_device())
+      .Int(job.now_ms);
   if (job.request_id.empty()) {
     insert.Null().Null();
   } else {
@@ -157,14 +163,14 @@ void SqliteJobStore::SetCommitListener(CommitListener listener) {
 
 absl::StatusOr<SubmitOutcome> SqliteJobStore::Submit(const NewJob& job) {
   SubmitOutcome outcome;
-  QB_RETURN_IF_ERROR(database_.writer().Run([&](WriteTx& tx) {
-    return SubmitInTx(tx, job, options_.max_waiting_jobs, outcome);
-  }));
+  QB_RETURN_IF_ERROR(database_.writer().Run(
+      [&](WriteTx& tx) { return SubmitInTx(tx, job, options_.max_waiting_jobs, outcome); }));
   return outcome;
 }
 
-absl::StatusOr<std::optional<pb::Job>> SqliteJobStore::FindRequest(
-    absl::string_view tenant, absl::string_view request_id, absl::string_view fingerprint) {
+absl::StatusOr<std::optional<pb::Job>> SqliteJobStore::FindRequest(absl::string_view tenant,
+                                                                   absl::string_view request_id,
+                                                                   absl::string_view fingerprint) {
   std::optional<pb::Job> job;
   QB_RETURN_IF_ERROR(database_.readers().Run([&](SqliteConnection& db) {
     return Take(ReadRequest(db, tenant, request_id, fingerprint), job);
@@ -172,8 +178,7 @@ absl::StatusOr<std::optional<pb::Job>> SqliteJobStore::FindRequest(
   return job;
 }
 
-absl::StatusOr<pb::Job> SqliteJobStore::GetJob(absl::string_view tenant,
-                                               absl::string_view job_id) {
+absl::StatusOr<pb::Job> SqliteJobStore::GetJob(absl::string_view tenant, absl::string_view job_id) {
   pb::Job job;
   QB_RETURN_IF_ERROR(database_.readers().Run(
       [&](SqliteConnection& db) { return Take(ReadJob(db, tenant, job_id), job); }));
@@ -211,9 +216,8 @@ absl::StatusOr<CancelOutcome> SqliteJobStore::RequestCancel(absl::string_view te
                                                             absl::string_view reason,
                                                             int64_t now_ms) {
   CancelOutcome outcome;
-  QB_RETURN_IF_ERROR(database_.writer().Run([&](WriteTx& tx) {
-    return CancelInTx(tx, tenant, job_id, reason, now_ms, outcome);
-  }));
+  QB_RETURN_IF_ERROR(database_.writer().Run(
+      [&](WriteTx& tx) { return CancelInTx(tx, tenant, job_id, reason, now_ms, outcome); }));
   return outcome;
 }
 
@@ -222,8 +226,9 @@ absl::Status SqliteJobStore::RegisterWorker(absl::string_view worker_id, absl::s
                                             int64_t now_ms) {
   return database_.writer().Run([&](WriteTx& tx) {
     return tx.db
-        .Prepare("INSERT OR REPLACE INTO worker(id, epoch, registered_ms, capabilities) "
-                 "VALUES (?, ?, ?, ?)")
+        .Prepare(
+            "INSERT OR REPLACE INTO worker(id, epoch, registered_ms, capabilities) "
+            "VALUES (?, ?, ?, ?)")
         .Text(worker_id)
         .Text(epoch)
         .Int(now_ms)
@@ -234,8 +239,8 @@ absl::Status SqliteJobStore::RegisterWorker(absl::string_view worker_id, absl::s
 
 absl::StatusOr<LeaseOutcome> SqliteJobStore::Lease(const LeaseQuery& query) {
   LeaseOutcome outcome;
-  QB_RETURN_IF_ERROR(database_.writer().Run(
-      [&](WriteTx& tx) { return Take(LeaseWaiting(tx, query), outcome); }));
+  QB_RETURN_IF_ERROR(
+      database_.writer().Run([&](WriteTx& tx) { return Take(LeaseWaiting(tx, query), outcome); }));
   return outcome;
 }
 
@@ -295,10 +300,9 @@ absl::Status SqliteJobStore::LoseAttempts(absl::Span<const AttemptKey> keys,
         continue;  // it ended in the meantime
       }
       QB_RETURN_IF_ERROR(row.status());
+      QB_RETURN_IF_ERROR(EndAttempt(tx, *row, AttemptEnd::kLost, pb::ATTEMPT_OUTCOME_LOST, now_ms));
       QB_RETURN_IF_ERROR(
-          EndAttempt(tx, *row, AttemptEnd::kLost, pb::ATTEMPT_OUTCOME_LOST, now_ms));
-      QB_RETURN_IF_ERROR(LoseAttempt(tx, *row, options_.retry, Random(), FailureCode::kPoison,
-                                     reason, now_ms));
+          LoseAttempt(tx, *row, options_.retry, Random(), FailureCode::kPoison, reason, now_ms));
     }
     return absl::OkStatus();
   });

@@ -275,7 +275,8 @@ TEST_F(SqliteJobStoreTest, RefusesMoreThanTheQueueHolds) {
   Reopen();
   Submit();
   Submit();
-  EXPECT_THAT(store_->Submit(MakeJob()), StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("2")));
+  EXPECT_THAT(store_->Submit(MakeJob()),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("2")));
   Lease();
   QB_EXPECT_OK(store_->Submit(MakeJob()));
 }
@@ -313,8 +314,7 @@ TEST_F(SqliteJobStoreTest, ListsByStateTargetAndTenant) {
   EXPECT_TRUE(by_target.jobs.empty());
   QB_ASSERT_OK_AND_ASSIGN(const JobPage foreign, store_->ListJobs({.tenant = "somebody"}));
   EXPECT_TRUE(foreign.jobs.empty());
-  EXPECT_EQ(store_->GetJob("somebody", other_target).status().code(),
-            absl::StatusCode::kNotFound);
+  EXPECT_EQ(store_->GetJob("somebody", other_target).status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST_F(SqliteJobStoreTest, KeepsEverythingOverARestart) {

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+
 #include "server/jobs/sqlite_connection.h"
 
 namespace qb::server {
@@ -17,8 +18,8 @@ namespace qb::server {
 // Thread-safe.
 class SqliteReaders {
  public:
-  // The database must exist. `limit_ms`: a read that takes longer fails with DeadlineExceeded, because
-  // an open read keeps the write-ahead log from being emptied.
+  // The database must exist. `limit_ms`: a read that takes longer fails with DeadlineExceeded,
+  // because an open read keeps the write-ahead log from being emptied.
   static absl::StatusOr<std::unique_ptr<SqliteReaders>> Create(const std::string& path, int count,
                                                                int64_t limit_ms);
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 
 namespace qb::server {
@@ -158,8 +159,8 @@ absl::Status MigrateSchema(SqliteConnection& db) {
   }
   for (int64_t step = version; step < CurrentSchemaVersion(); ++step) {
     QB_RETURN_IF_ERROR(db.Execute(absl::StrCat(
-        "BEGIN IMMEDIATE;", kSteps[static_cast<size_t>(step)], "PRAGMA application_id=", kApplicationId,
-        ";PRAGMA user_version=", step + 1, ";COMMIT;")));
+        "BEGIN IMMEDIATE;", kSteps[static_cast<size_t>(step)],
+        "PRAGMA application_id=", kApplicationId, ";PRAGMA user_version=", step + 1, ";COMMIT;")));
   }
   return absl::OkStatus();
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "absl/status/status.h"
+
 #include "server/jobs/sqlite_connection.h"
 
 namespace qb::server {

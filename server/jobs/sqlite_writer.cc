@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 
 namespace qb::server {
@@ -128,8 +129,8 @@ void SqliteWriter::Tell(const std::deque<Waiter*>& batch) {
     all.executions.insert(all.executions.end(), waiter->notice.executions.begin(),
                           waiter->notice.executions.end());
     if (waiter->notice.leasable_from_ms.has_value()) {
-      all.leasable_from_ms = std::min(all.leasable_from_ms.value_or(INT64_MAX),
-                                      *waiter->notice.leasable_from_ms);
+      all.leasable_from_ms =
+          std::min(all.leasable_from_ms.value_or(INT64_MAX), *waiter->notice.leasable_from_ms);
     }
   }
   std::sort(all.executions.begin(), all.executions.end());

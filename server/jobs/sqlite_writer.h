@@ -10,6 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+
 #include "server/jobs/job_store.h"
 #include "server/jobs/sqlite_connection.h"
 
@@ -32,9 +33,8 @@ struct WriteTx {
   CommitNotice& notice;  // told to the listener if the operation succeeds
 };
 
-// Thread-safe. A batch is: BEGIN IMMEDIATE; a SAVEPOINT for each operation, rolled back alone when it
-// fails; one COMMIT with a sync; the listener; then the callers go on.
-// An operation runs once.
+// Thread-safe. A batch is: BEGIN IMMEDIATE; a SAVEPOINT for each operation, rolled back alone when
+// it fails; one COMMIT with a sync; the listener; then the callers go on. An operation runs once.
 class SqliteWriter {
  public:
   using Operation = std::function<absl::Status(WriteTx&)>;

@@ -1,5 +1,5 @@
-// Random walks: whatever clients, agents, clocks and restarts do to the store, every job keeps a sound
-// history and every fence is used once.
+// Random walks: whatever clients, agents, clocks and restarts do to the store, every job keeps a
+// sound history and every fence is used once.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,9 @@ class StoreWalk : public testing::StoreFixture, public ::testing::WithParamInter
   int Draw(int below) { return static_cast<int>(random_() % static_cast<unsigned>(below)); }
 
   // Stale keys stay in `keys_`: agents do report about attempts that they have lost.
-  const AttemptKey& AnyKey() { return keys_[static_cast<size_t>(Draw(static_cast<int>(keys_.size())))]; }
+  const AttemptKey& AnyKey() {
+    return keys_[static_cast<size_t>(Draw(static_cast<int>(keys_.size())))];
+  }
 
   void LeaseSome() {
     for (const LeasedAttempt& leased : Lease(1 + Draw(3))) {
@@ -74,9 +76,9 @@ class StoreWalk : public testing::StoreFixture, public ::testing::WithParamInter
         QB_EXPECT_OK(store_->LoseAttempts({AnyKey(), AnyKey()}, "gone", clock_.WallMs()));
         break;
       case 6:
-        QB_EXPECT_OK(store_->RequestCancel("default", ids_[static_cast<size_t>(Draw(
-                                                          static_cast<int>(ids_.size())))],
-                                           "", clock_.WallMs()));
+        QB_EXPECT_OK(store_->RequestCancel(
+            "default", ids_[static_cast<size_t>(Draw(static_cast<int>(ids_.size())))], "",
+            clock_.WallMs()));
         break;
       case 7:
         SendEvents();

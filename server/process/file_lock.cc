@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+
 #include "server/runtime/durable_files.h"
 
 namespace qb::server {

@@ -19,6 +19,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 #include "server/runtime/durable_files.h"
 
@@ -55,8 +56,8 @@ int Spawn(const std::vector<std::string>& command) {
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &all);
   posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-                                            POSIX_SPAWN_SETPGROUP);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
   std::vector<char*> argv;
   for (const std::string& word : command) {
     argv.push_back(const_cast<char*>(word.c_str()));
@@ -142,11 +143,11 @@ void LocalAgents::Loop() {
 
 void LocalAgents::StartAgent(Agent& agent) {
   const std::string name = AgentName(agent.index);
-  const int pid = Spawn({options_.server_binary, kRunAgentFlag, absl::StrCat(getpid()),
-                         options_.worker_binary, "--server", options_.server_address, "--worker-id",
-                         name, "--slots", "1", "--work-dir",
-                         absl::StrCat(options_.work_folder, "/", name), "--compiler-binary",
-                         options_.compiler_binary});
+  const int pid =
+      Spawn({options_.server_binary, kRunAgentFlag, absl::StrCat(getpid()), options_.worker_binary,
+             "--server", options_.server_address, "--worker-id", name, "--slots", "1", "--work-dir",
+             absl::StrCat(options_.work_folder, "/", name), "--compiler-binary",
+             options_.compiler_binary});
   agent.started_ms = NowMs();
   if (pid < 0) {
     options_.log(LogLevel::kError, absl::StrCat("agent ", name, ": cannot start '",
@@ -171,9 +172,8 @@ void LocalAgents::NoteDeath(Agent& agent) {
                        ? options_.first_pause_ms
                        : std::min(2 * agent.pause_ms, options_.longest_pause_ms);
   agent.start_at_ms = now_ms + agent.pause_ms;
-  options_.log(LogLevel::kWarning,
-               absl::StrCat("agent ", AgentName(agent.index), ": process ", agent.pid, " ",
-                            DescribeEnd(status)));
+  options_.log(LogLevel::kWarning, absl::StrCat("agent ", AgentName(agent.index), ": process ",
+                                                agent.pid, " ", DescribeEnd(status)));
   if (agent.pid_fd >= 0) {
     close(agent.pid_fd);
   }

@@ -1,5 +1,5 @@
-// The worker agents that a server runs on its own machine: started, started again when they die, and
-// ended with the server.
+// The worker agents that a server runs on its own machine: started, started again when they die,
+// and ended with the server.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+
 #include "core/base/log.h"
 
 namespace qb::server {
@@ -26,8 +27,8 @@ struct LocalAgentsOptions {
   std::string compiler_binary;
   std::string server_address;  // as the agents take it
   std::string work_folder;     // each agent has <work_folder>/local-<i>
-  // An agent that dies is started again after a pause that doubles from the first value to the second
-  // and begins anew when an agent lived longer than the second.
+  // An agent that dies is started again after a pause that doubles from the first value to the
+  // second and begins anew when an agent lived longer than the second.
   int64_t first_pause_ms = 50;
   int64_t longest_pause_ms = 5000;
   std::function<void(LogLevel, const std::string&)> log;
@@ -41,7 +42,8 @@ class LocalAgents {
   // Stop with no grace.
   ~LocalAgents();
 
-  // Asks the agents to end (SIGTERM: they give their attempts back), waits up to `grace`, then kills.
+  // Asks the agents to end (SIGTERM: they give their attempts back), waits up to `grace`, then
+  // kills.
   void Stop(absl::Duration grace);
 
  private:
@@ -74,8 +76,8 @@ class LocalAgents {
 //   qbc-server --run-agent <pid of the server> <program> <arguments...>
 inline constexpr char kRunAgentFlag[] = "--run-agent";
 
-// Asks the kernel to kill this process when its parent ends, and becomes `program`. Returns only with
-// an exit code, after a line on stderr. `arguments` is what follows the flag.
+// Asks the kernel to kill this process when its parent ends, and becomes `program`. Returns only
+// with an exit code, after a line on stderr. `arguments` is what follows the flag.
 int RunAgent(const std::vector<std::string>& arguments);
 
 }  // namespace qb::server

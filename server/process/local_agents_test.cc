@@ -16,6 +16,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+
 #include "core/base/atomic_file.h"
 #include "core/base/testing/status_matchers.h"
 #include "core/base/testing/temp_dir.h"
@@ -93,8 +94,7 @@ class LocalAgentsTest : public ::testing::Test {
 };
 
 TEST_F(LocalAgentsTest, StartsAgainWhatDies) {
-  QB_ASSERT_OK_AND_ASSIGN(const auto agents,
-                          LocalAgents::Start(Options(2, "exec sleep 600\n")));
+  QB_ASSERT_OK_AND_ASSIGN(const auto agents, LocalAgents::Start(Options(2, "exec sleep 600\n")));
   const auto started = log_.WaitFor("started as process", 2);
   kill(PidOf(started[0]), SIGKILL);
   log_.WaitFor("was killed by signal 9", 1);

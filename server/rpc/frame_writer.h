@@ -10,6 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+
 #include "server/rpc/status_conversion.h"
 #include "server/rpc/unary_call.h"
 #include "server/runtime/frame_source.h"
@@ -17,9 +18,9 @@
 
 namespace qb::server {
 
-// States: idle (waits to be woken), busy (a task of the pool makes a frame), writing (gRPC has one),
-// finished. Only a change out of idle starts a task, so at most one frame exists. It keeps itself
-// alive until gRPC says OnDone; wakers hold weak pointers.
+// States: idle (waits to be woken), busy (a task of the pool makes a frame), writing (gRPC has
+// one), finished. Only a change out of idle starts a task, so at most one frame exists. It keeps
+// itself alive until gRPC says OnDone; wakers hold weak pointers.
 template <typename Frame>
 class FrameWriter final : public grpc::ServerWriteReactor<Frame>,
                           public std::enable_shared_from_this<FrameWriter<Frame>> {

@@ -22,9 +22,8 @@ class JobRpc final : public pb::JobService::CallbackService {
   }
   grpc::ServerUnaryReactor* GetJob(grpc::CallbackServerContext* context,
                                    const pb::GetJobRequest* request, pb::Job* response) override {
-    return RunUnary(context, pool_, [=, this] {
-      return service_.GetJob(CallerOf(*context), *request, *response);
-    });
+    return RunUnary(context, pool_,
+                    [=, this] { return service_.GetJob(CallerOf(*context), *request, *response); });
   }
   grpc::ServerUnaryReactor* ListJobs(grpc::CallbackServerContext* context,
                                      const pb::ListJobsRequest* request,

@@ -38,9 +38,10 @@ absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text) {
   } else if (host == "[::1]") {
     address.host = "[::1]";
   } else {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--listen: '", text, "': refused: without TLS and tokens the server listens only on a unix "
-        "socket, 127.0.0.1 or [::1]"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--listen: '", text,
+                     "': refused: without TLS and tokens the server listens only on a unix "
+                     "socket, 127.0.0.1 or [::1]"));
   }
   address.port = port;
   return address;

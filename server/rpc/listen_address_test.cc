@@ -29,7 +29,8 @@ TEST(ListenAddress, RefusesHostsThatOthersCanReach) {
   for (const char* text : {"0.0.0.0:80", "[::]:80", "192.168.0.1:80", ":80", "example.com:80",
                            "127.0.0.1.example.com:80", "*:80"}) {
     EXPECT_THAT(ParseListenAddress(text),
-                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("refused"))) << text;
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("refused")))
+        << text;
   }
 }
 

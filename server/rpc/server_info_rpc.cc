@@ -12,9 +12,8 @@ class ServerInfoRpc final : public pb::ServerInfo::CallbackService {
   grpc::ServerUnaryReactor* GetCapabilities(grpc::CallbackServerContext* context,
                                             const pb::GetCapabilitiesRequest* /*request*/,
                                             pb::GetCapabilitiesResponse* response) override {
-    return RunUnary(context, pool_, [=, this] {
-      return service_.GetCapabilities(CallerOf(*context), *response);
-    });
+    return RunUnary(context, pool_,
+                    [=, this] { return service_.GetCapabilities(CallerOf(*context), *response); });
   }
 
  private:

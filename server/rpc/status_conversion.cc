@@ -4,6 +4,7 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+
 #include "core/base/failure.h"
 #include "server/jobs/job_failure.h"
 #include "server/service/status_details.h"

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+
 #include "server/auth/authorize.h"
 #include "server/rpc/status_conversion.h"
 #include "server/runtime/task_pool.h"

@@ -39,9 +39,8 @@ class WorkerRpc final : public pb::WorkerService::CallbackService {
   grpc::ServerUnaryReactor* PutLog(grpc::CallbackServerContext* context,
                                    const pb::PutLogRequest* request,
                                    pb::PutLogResponse* response) override {
-    return RunUnary(context, pool_, [=, this] {
-      return service_.PutLog(CallerOf(*context), *request, *response);
-    });
+    return RunUnary(context, pool_,
+                    [=, this] { return service_.PutLog(CallerOf(*context), *request, *response); });
   }
   grpc::ServerUnaryReactor* CompleteAttempt(grpc::CallbackServerContext* context,
                                             const pb::CompleteAttemptRequest* request,

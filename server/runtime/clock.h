@@ -9,8 +9,8 @@ namespace qb::server {
 class Clock {
  public:
   virtual ~Clock() = default;
-  // Never goes back and goes on while the machine sleeps; only differences mean something. Leases and
-  // waits use it.
+  // Never goes back and goes on while the machine sleeps; only differences mean something. Leases
+  // and waits use it.
   virtual int64_t MonotonicMs() const = 0;
   // Milliseconds since 1970, UTC. May jump. For what is shown and stored.
   virtual int64_t WallMs() const = 0;

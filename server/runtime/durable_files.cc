@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 
 namespace qb::server {

@@ -28,7 +28,8 @@ class TaskPool {
   // As TrySchedule, but beyond the limit too: for work that continues a call that was admitted.
   void Schedule(std::function<void()> task);
 
-  // Waits until all that was queued has run; later closures are run by the thread that schedules them.
+  // Waits until all that was queued has run; later closures are run by the thread that schedules
+  // them.
   void Shutdown();
 
  private:

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 
 namespace qb::server {
@@ -46,8 +47,8 @@ absl::Status BlobService::FindMissingBlobs(const Caller& caller,
                                            pb::FindMissingBlobsResponse& response) {
   QB_RETURN_IF_ERROR(Authorize(caller, {ResourceKind::kBlob, caller.tenant}, Verb::kRead));
   if (request.blobs_size() > options_.max_find_missing) {
-    return absl::InvalidArgumentError(absl::StrCat("blobs: ", request.blobs_size(), ", at most ",
-                                                   options_.max_find_missing));
+    return absl::InvalidArgumentError(
+        absl::StrCat("blobs: ", request.blobs_size(), ", at most ", options_.max_find_missing));
   }
   std::vector<std::string> digests;
   for (const pb::BlobRef& blob : request.blobs()) {
@@ -65,8 +66,8 @@ absl::Status BlobService::FindMissingBlobs(const Caller& caller,
 absl::Status BlobService::QueryWrite(const Caller& caller, const pb::QueryWriteRequest& request,
                                      pb::QueryWriteResponse& response) {
   QB_RETURN_IF_ERROR(Authorize(caller, {ResourceKind::kBlob, caller.tenant}, Verb::kRead));
-  QB_ASSIGN_OR_RETURN(const UploadState state, blobs_.QueryUpload(caller.tenant, request.upload_id(),
-                                                                  request.sha256()));
+  QB_ASSIGN_OR_RETURN(const UploadState state,
+                      blobs_.QueryUpload(caller.tenant, request.upload_id(), request.sha256()));
   response.set_committed_bytes(state.committed_bytes);
   response.set_complete(state.complete);
   return absl::OkStatus();
@@ -87,8 +88,7 @@ absl::StatusOr<std::unique_ptr<BlobUpload>> BlobService::StartWrite(
 absl::StatusOr<std::unique_ptr<FrameSource<pb::ReadBlobResponse>>> BlobService::ReadBlob(
     const Caller& caller, const pb::ReadBlobRequest& request) {
   QB_RETURN_IF_ERROR(Authorize(caller, {ResourceKind::kBlob, caller.tenant}, Verb::kRead));
-  QB_ASSIGN_OR_RETURN(std::unique_ptr<BlobFile> file,
-                      blobs_.Open(caller.tenant, request.sha256()));
+  QB_ASSIGN_OR_RETURN(std::unique_ptr<BlobFile> file, blobs_.Open(caller.tenant, request.sha256()));
   const int64_t size = file->size_bytes();
   if (request.offset() < 0 || request.offset() > size || request.limit() < 0) {
     return absl::OutOfRangeError(absl::StrCat("offset ", request.offset(), ", limit ",

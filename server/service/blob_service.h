@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+
 #include "proto/qbc/v1/blob_service.pb.h"
 #include "server/auth/authorize.h"
 #include "server/blobs/blob_store.h"
@@ -15,8 +16,8 @@ namespace qb::server {
 namespace pb = ::qbc::v1;
 
 struct BlobServiceOptions {
-  int max_find_missing = 2000;                     // blobs of one request
-  int64_t read_piece_bytes = int64_t{1} << 20;     // data of one frame of ReadBlob
+  int max_find_missing = 2000;                  // blobs of one request
+  int64_t read_piece_bytes = int64_t{1} << 20;  // data of one frame of ReadBlob
 };
 
 // Thread-safe. Calls wait for the disk. The comments of blob_service.proto say what they do.

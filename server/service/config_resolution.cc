@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/json.h"
 #include "core/base/status_macros.h"
 #include "core/config/compile_config.h"
@@ -37,8 +38,8 @@ absl::StatusOr<std::string> ResolveConfigJson(const qbc::v1::JobSpec& spec) {
     QB_ASSIGN_OR_RETURN(const Json overrides, Json::Parse(spec.config().overrides_json()));
     for (const Setting& setting : kSettings) {
       if (overrides.contains(setting.flag)) {
-        sources.overrides.push_back({std::string(setting.path), overrides[setting.flag],
-                                     absl::StrCat("--", setting.flag)});
+        sources.overrides.push_back(
+            {std::string(setting.path), overrides[setting.flag], absl::StrCat("--", setting.flag)});
       }
     }
   }

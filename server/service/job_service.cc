@@ -1,17 +1,18 @@
 #include "server/service/job_service.h"
 
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
 #include <algorithm>
 #include <map>
 #include <utility>
-
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include "absl/strings/cord.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+
 #include "core/base/digest.h"
 #include "core/base/status_macros.h"
 #include "core/base/uuid.h"
@@ -131,8 +132,8 @@ class LogStream final : public FrameSource<pb::ReadLogResponse> {
       : logs_(logs), execution_(execution), attempt_(attempt), offset_(offset), left_(limit) {}
 
   absl::StatusOr<StreamStep> Next(pb::ReadLogResponse& frame) override {
-    QB_ASSIGN_OR_RETURN(LogPiece piece, logs_.Read(execution_, attempt_, offset_,
-                                                   std::min(left_, kLogPieceBytes)));
+    QB_ASSIGN_OR_RETURN(LogPiece piece,
+                        logs_.Read(execution_, attempt_, offset_, std::min(left_, kLogPieceBytes)));
     if (piece.data.empty()) {
       return StreamStep::kEnd;
     }
@@ -234,9 +235,9 @@ absl::Status JobService::CheckInputsStored(const Caller& caller, const pb::JobSp
     return absl::StrJoin(missing.begin(), missing.begin() + std::min(count, missing.size()),
                          separator);
   };
-  absl::Status status = absl::FailedPreconditionError(
-      absl::StrCat("MISSING_BLOB: ", missing.size(), " files of the job are not stored: ",
-                   first(kMissingInMessage, " "), missing.size() > kMissingInMessage ? " ..." : ""));
+  absl::Status status = absl::FailedPreconditionError(absl::StrCat(
+      "MISSING_BLOB: ", missing.size(), " files of the job are not stored: ",
+      first(kMissingInMessage, " "), missing.size() > kMissingInMessage ? " ..." : ""));
   status.SetPayload(kMissingBlobsPayload, absl::Cord(first(kMissingInPayload, ",")));
   return status;
 }
@@ -283,12 +284,10 @@ absl::StatusOr<std::unique_ptr<FrameSource<pb::WatchJobResponse>>> JobService::W
     const Caller& caller, const pb::WatchJobRequest& request, std::function<void()> wake) {
   QB_RETURN_IF_ERROR(Authorize(caller, {ResourceKind::kJob, caller.tenant}, Verb::kRead));
   QB_RETURN_IF_ERROR(CheckJobId(request.job_id()));
-  QB_ASSIGN_OR_RETURN(const JobPosition position,
-                      store_.FindJob(caller.tenant, request.job_id()));
+  QB_ASSIGN_OR_RETURN(const JobPosition position, store_.FindJob(caller.tenant, request.job_id()));
   if (request.after_seq() < 0 || request.after_seq() > position.last_event_seq) {
-    return absl::OutOfRangeError(absl::StrCat("after_seq: ", request.after_seq(),
-                                              ", the job has events 1 to ",
-                                              position.last_event_seq));
+    return absl::OutOfRangeError(absl::StrCat(
+        "after_seq: ", request.after_seq(), ", the job has events 1 to ", position.last_event_seq));
   }
   // Subscribed before the first read: what is committed in between wakes the stream.
   const int64_t ticket = hub_.Subscribe(position.execution, std::move(wake));
@@ -301,14 +300,14 @@ absl::StatusOr<std::unique_ptr<FrameSource<pb::ReadLogResponse>>> JobService::Re
     const Caller& caller, const pb::ReadLogRequest& request) {
   QB_RETURN_IF_ERROR(Authorize(caller, {ResourceKind::kJob, caller.tenant}, Verb::kRead));
   QB_RETURN_IF_ERROR(CheckJobId(request.job_id()));
-  QB_ASSIGN_OR_RETURN(const JobPosition position,
-                      store_.FindJob(caller.tenant, request.job_id()));
+  QB_ASSIGN_OR_RETURN(const JobPosition position, store_.FindJob(caller.tenant, request.job_id()));
   const int32_t attempt = request.attempt() == 0 ? position.attempt_count : request.attempt();
   if (attempt < 0 || attempt > position.attempt_count || request.offset() < 0 ||
       request.limit() < 0) {
-    return absl::OutOfRangeError(absl::StrCat("attempt ", attempt, ", offset ", request.offset(),
-                                              ", limit ", request.limit(), ": the job has attempts 1 to ",
-                                              position.attempt_count, "; offset and limit are 0 or more"));
+    return absl::OutOfRangeError(
+        absl::StrCat("attempt ", attempt, ", offset ", request.offset(), ", limit ",
+                     request.limit(), ": the job has attempts 1 to ", position.attempt_count,
+                     "; offset and limit are 0 or more"));
   }
   return std::make_unique<LogStream>(logs_, position.execution, attempt, request.offset(),
                                      request.limit() == 0 ? INT64_MAX : request.limit());

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+
 #include "proto/qbc/v1/job_service.pb.h"
 #include "server/auth/authorize.h"
 #include "server/blobs/attempt_logs.h"

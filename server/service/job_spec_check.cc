@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
 #include "server/dispatch/compiler_flags.h"
@@ -30,8 +31,8 @@ absl::Status CheckTarget(const std::vector<std::string>& targets, const std::str
     return absl::OkStatus();
   }
   return Failure(FailureCode::kTargetError,
-                 absl::StrCat("spec.target_device: '", target,
-                              "' is not known; known are ", absl::StrJoin(targets, ", ")));
+                 absl::StrCat("spec.target_device: '", target, "' is not known; known are ",
+                              absl::StrJoin(targets, ", ")));
 }
 
 absl::Status CheckInputs(const JobLimits& limits, const pb::JobSpec& spec) {
@@ -73,8 +74,8 @@ absl::Status CheckScalars(const JobLimits& limits, const pb::JobSpec& spec) {
     return Bad(absl::StrCat("spec.device: '", spec.device(), "': expected gpu, cpu or nothing"));
   }
   if (spec.threads() < 0 || spec.threads() > limits.max_threads) {
-    return Bad(absl::StrCat("spec.threads: ", spec.threads(), ": expected 0 to ",
-                            limits.max_threads));
+    return Bad(
+        absl::StrCat("spec.threads: ", spec.threads(), ": expected 0 to ", limits.max_threads));
   }
   if (spec.priority() < -100 || spec.priority() > 100) {
     return Bad(absl::StrCat("spec.priority: ", spec.priority(), ": expected -100 to 100"));
@@ -89,7 +90,8 @@ absl::Status CheckScalars(const JobLimits& limits, const pb::JobSpec& spec) {
     }
   }
   if (static_cast<int64_t>(spec.config().file_text().size()) > limits.max_config_bytes) {
-    return Bad(absl::StrCat("spec.config.file_text: more than ", limits.max_config_bytes, " bytes"));
+    return Bad(
+        absl::StrCat("spec.config.file_text: more than ", limits.max_config_bytes, " bytes"));
   }
   if (static_cast<int64_t>(spec.config().overrides_json().size()) > limits.max_overrides_bytes) {
     return Bad(absl::StrCat("spec.config.overrides_json: more than ", limits.max_overrides_bytes,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+
 #include "proto/qbc/v1/job.pb.h"
 #include "server/service/manifest_check.h"
 

@@ -17,8 +17,8 @@ namespace qb::server {
 namespace {
 
 using ::qb::testing::StatusIs;
-using ::testing::HasSubstr;
 using qbc::v1::JobSpec;
+using ::testing::HasSubstr;
 
 JobSpec GoodSpec() {
   JobSpec spec;
@@ -55,8 +55,9 @@ TEST(JobSpecCheck, UnknownTargetListsTheKnownOnes) {
   spec.set_target_device("aries-rc");
   const absl::Status status = Check(spec);
   EXPECT_EQ(FailureCodeOf(status), FailureCode::kTargetError);
-  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
-                               ::testing::AllOf(HasSubstr("aries-rc"), HasSubstr("regulus-rb-usb"))));
+  EXPECT_THAT(status,
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       ::testing::AllOf(HasSubstr("aries-rc"), HasSubstr("regulus-rb-usb"))));
   spec.set_target_device("");
   EXPECT_EQ(FailureCodeOf(Check(spec)), FailureCode::kTargetError);
 }
@@ -65,7 +66,8 @@ TEST(JobSpecCheck, NamesTheFieldThatIsWrong) {
   const std::vector<std::pair<std::string, std::function<void(JobSpec&)>>> cases = {
       {"spec.kind", [](JobSpec& s) { s.set_kind(qbc::v1::JOB_KIND_PARSE); }},
       {"spec.model", [](JobSpec& s) { s.clear_model(); }},
-      {"spec.model.path", [](JobSpec& s) { s.mutable_model()->mutable_entries(0)->set_path("../x"); }},
+      {"spec.model.path",
+       [](JobSpec& s) { s.mutable_model()->mutable_entries(0)->set_path("../x"); }},
       {"spec.calibration[0].path",
        [](JobSpec& s) { *s.add_calibration()->add_entries() = qbc::v1::ManifestEntry(); }},
       {"spec.evaluation_labels", [](JobSpec& s) { s.set_evaluation_labels("labels.csv"); }},

@@ -6,6 +6,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+
 #include "core/base/digest.h"
 #include "core/base/status_macros.h"
 
@@ -53,8 +54,9 @@ absl::Status CheckManifestPath(absl::string_view field, absl::string_view path,
       return BadPath(field, path, "a path is relative, without empty parts, '.' and '..'");
     }
     if (static_cast<int>(part.size()) > limits.max_part_bytes) {
-      return BadPath(field, path,
-                     absl::StrCat("a part of a path has at most ", limits.max_part_bytes, " bytes"));
+      return BadPath(
+          field, path,
+          absl::StrCat("a part of a path has at most ", limits.max_part_bytes, " bytes"));
     }
   }
   return absl::OkStatus();

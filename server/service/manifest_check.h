@@ -1,15 +1,17 @@
-// Checks of the file lists that clients send: nothing in them may leave the folder that they describe.
+// Checks of the file lists that clients send: nothing in them may leave the folder that they
+// describe.
 #pragma once
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+
 #include "proto/qbc/v1/blob.pb.h"
 
 namespace qb::server {
 
 struct ManifestLimits {
-  int max_entries = 20'000;      // a request of that many stays below gRPC's 4 MiB
-  int max_parts = 16;           // of a path
+  int max_entries = 20'000;  // a request of that many stays below gRPC's 4 MiB
+  int max_parts = 16;        // of a path
   int max_part_bytes = 255;
 };
 

@@ -29,7 +29,8 @@ qbc::v1::Manifest ManifestOf(const std::vector<std::string>& paths, const std::s
 }
 
 TEST(ManifestCheck, AcceptsOrdinaryPaths) {
-  QB_EXPECT_OK(CheckManifest("m", ManifestOf({"a", "b/c.npy", "b/d e", "b/..e", "\xc3\xa4/x", "-f"}, "b/c.npy"), {}));
+  QB_EXPECT_OK(CheckManifest(
+      "m", ManifestOf({"a", "b/c.npy", "b/d e", "b/..e", "\xc3\xa4/x", "-f"}, "b/c.npy"), {}));
   QB_EXPECT_OK(CheckManifest("m", ManifestOf({}), {}));
   std::string deep = "d";
   for (int i = 1; i < 16; ++i) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+
 #include "proto/qbc/v1/server_info.pb.h"
 #include "server/auth/authorize.h"
 #include "server/dispatch/dispatcher.h"

@@ -7,6 +7,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+
 #include "core/base/digest.h"
 #include "core/base/status_macros.h"
 #include "server/service/manifest_check.h"
@@ -57,14 +58,13 @@ absl::Status WorkerService::PutLog(const Caller& caller, const pb::PutLogRequest
   // The files belong to one attempt, so a late write of a stale one could harm only itself.
   const std::optional<bool> cancelled = dispatcher_.FindLease(key);
   if (!cancelled.has_value()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("STALE_ATTEMPT: execution ", key.execution, " attempt ", key.attempt,
-                     " with fence ", key.fence, " is not leased"));
+    return absl::FailedPreconditionError(absl::StrCat("STALE_ATTEMPT: execution ", key.execution,
+                                                      " attempt ", key.attempt, " with fence ",
+                                                      key.fence, " is not leased"));
   }
   if (static_cast<int64_t>(request.data().size()) > options_.max_log_piece_bytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("data: ", request.data().size(), " bytes, at most ",
-                     options_.max_log_piece_bytes));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "data: ", request.data().size(), " bytes, at most ", options_.max_log_piece_bytes));
   }
   QB_ASSIGN_OR_RETURN(const int64_t committed,
                       logs_.Append(key.execution, key.attempt, request.offset(), request.data()));
@@ -78,8 +78,8 @@ absl::Status WorkerService::CheckCompletion(const pb::CompleteAttemptRequest& re
     return absl::InvalidArgumentError("artifacts: expected at least one with SUCCEEDED");
   }
   if (request.artifacts_size() > options_.max_artifacts) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("artifacts: ", request.artifacts_size(), ", at most ", options_.max_artifacts));
+    return absl::InvalidArgumentError(absl::StrCat("artifacts: ", request.artifacts_size(),
+                                                   ", at most ", options_.max_artifacts));
   }
   if (static_cast<int64_t>(request.result_json().size()) > options_.max_result_bytes) {
     return absl::InvalidArgumentError(

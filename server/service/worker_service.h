@@ -2,6 +2,7 @@
 #pragma once
 
 #include "absl/status/status.h"
+
 #include "proto/qbc/v1/worker_service.pb.h"
 #include "server/auth/authorize.h"
 #include "server/blobs/attempt_logs.h"
@@ -12,8 +13,8 @@
 namespace qb::server {
 
 struct WorkerServiceOptions {
-  int max_events = 256;                           // of one AppendEvents
-  int64_t max_log_piece_bytes = int64_t{1} << 20; // of one PutLog
+  int max_events = 256;                            // of one AppendEvents
+  int64_t max_log_piece_bytes = int64_t{1} << 20;  // of one PutLog
   int max_artifacts = 256;
   int64_t max_result_bytes = int64_t{256} << 10;
 };

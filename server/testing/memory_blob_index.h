@@ -9,6 +9,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+
 #include "server/blobs/blob_index.h"
 
 namespace qb::server::testing {

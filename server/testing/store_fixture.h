@@ -126,7 +126,8 @@ class StoreFixture : public ::testing::Test {
     for (size_t i = 0; i < events.size(); ++i) {
       EXPECT_EQ(events[i].seq(), static_cast<int64_t>(i) + 1) << id;
       const bool terminal = events[i].has_result() || events[i].has_error();
-      EXPECT_EQ(terminal, i + 1 == events.size() && IsTerminal(job.state())) << id << " event " << i;
+      EXPECT_EQ(terminal, i + 1 == events.size() && IsTerminal(job.state()))
+          << id << " event " << i;
       pb::JobState next = state;
       if (events[i].has_state()) {
         next = events[i].state().state();
