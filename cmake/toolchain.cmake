@@ -19,7 +19,8 @@ endif()
 # Warnings are errors for our own targets only; qb_library and qb_test add them.
 set(QB_WARNINGS -Wall -Wextra -Werror -Wno-missing-field-initializers)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  list(APPEND QB_WARNINGS -Wthread-safety -Wno-unused-command-line-argument -Wno-deprecated-declarations)
+  list(APPEND QB_WARNINGS -Wthread-safety -Wno-unused-command-line-argument -Wno-deprecated-declarations
+       -Wno-unused-lambda-capture)
 else()
   list(APPEND QB_WARNINGS -Wno-maybe-uninitialized -Wno-restrict)  # false reports of g++ 12 in std::optional, absl and std::string
 endif()
