@@ -60,17 +60,11 @@ absl::StatusOr<std::string> ChooseDevice(const CompileConfig& config, bool requi
   return std::string("cpu");
 }
 
-// The target, after checking that it has the scheme and that we can schedule for it.
+// The target, after checking that it has the scheme.
 absl::StatusOr<const TargetSpec*> ChooseTarget(const std::string& name,
                                                const CompileConfig& config) {
-  const std::string& scheme = config.String("inferenceScheme");
   QB_ASSIGN_OR_RETURN(const TargetSpec* target, FindTarget(name));
-  QB_ASSIGN_OR_RETURN(const std::vector<CoreMode> modes, CheckScheme(*target, scheme));
-  if (modes != std::vector<CoreMode>{CoreMode::kSingle}) {
-    return Failure(FailureCode::kTargetError,
-                   absl::StrCat("inferenceScheme '", scheme,
-                                "' is not supported yet; only 'single' is (target ", name, ")"));
-  }
+  QB_RETURN_IF_ERROR(CheckScheme(*target, config.String("inferenceScheme")).status());
   return target;
 }
 
@@ -219,19 +213,22 @@ absl::StatusOr<CompileResult> QuantizeFrom(const QuantizeRequest& request,
   // Now: an integer network, corrected.
 
   QB_RETURN_IF_ERROR(phases.Begin("schedule"));
-  QB_ASSIGN_OR_RETURN(npu::NpuProgram program,
-                      npu::BuildProgram(quantized.network, *target, CoreMode::kSingle));
-  const std::string mode(CoreModeName(CoreMode::kSingle));
-  // Now: descriptors with addresses in one planned arena.
+  QB_ASSIGN_OR_RETURN(const std::vector<CoreMode> modes,
+                      CheckScheme(*target, config.String("inferenceScheme")));
+  QB_ASSIGN_OR_RETURN(npu::NpuPrograms built,
+                      npu::BuildPrograms(quantized.network, *target, modes));
+  // Now: for each core mode descriptors with addresses in one planned arena, over one weights file.
 
   MxqContents contents;
-  contents.manifest = MxqManifest(mblt, program, *target, mode);
+  contents.manifest = MxqManifest(mblt, built.programs, *target, modes);
   contents.config_yaml = JsonToYaml(config.ToGroupedJson(true));
-  contents.programs[mode] = program.program;
-  contents.weights = std::move(program.weights);
+  for (size_t i = 0; i < modes.size(); ++i) {
+    contents.programs[std::string(CoreModeName(modes[i]))] = built.programs[i].program;
+  }
+  contents.weights = std::move(built.weights);
   QB_RETURN_IF_ERROR(phases.Begin("check"));
   AccuracyCheckInput check;
-  check.program = contents.programs[mode];
+  check.program = built.programs[0].program;  // every mode gives the same bits
   check.weights = contents.weights;
   check.dataset = check_data.dataset;
   check.labels = check_data.labels.get();

@@ -17,7 +17,7 @@ Json Border(const integer::TensorInfo& tensor) {
     shape.Append(Json(dim));
   }
   json.Set("shape", std::move(shape)).Set("layout", "source");
-  if (tensor.dtype == DType::kInt8) {
+  if (tensor.dtype == DType::kInt8 || tensor.dtype == DType::kInt16) {
     json.Set("scale", static_cast<double>(tensor.scale));
     json.Set("zero_point", static_cast<int64_t>(tensor.zero_point));
   }
@@ -34,11 +34,14 @@ Json Borders(const std::vector<integer::TensorInfo>& tensors) {
 
 Json PlanSummary(const npu::NpuProgram& program) {
   return Json::Object()
+      .Set("samples", program.samples)
       .Set("arena_bytes", program.memory.peak_bytes)
       .Set("arena_lower_bound_bytes", program.memory.lower_bound_bytes)
       .Set("estimated_cycles", program.estimate.cycles)
       .Set("macs", program.estimate.macs)
-      .Set("dma_bytes", program.estimate.dma_bytes);
+      .Set("dma_bytes", program.estimate.dma_bytes)
+      .Set("halo_bytes", program.estimate.halo_bytes)
+      .Set("gather_bytes", program.estimate.gather_bytes);
 }
 
 }  // namespace
@@ -59,8 +62,8 @@ Json SupportSummary(const SupportReport& support) {
   return list;
 }
 
-Json MxqManifest(const MbltFile& mblt, const npu::NpuProgram& program, const TargetSpec& target,
-                 const std::string& mode) {
+Json MxqManifest(const MbltFile& mblt, const std::vector<npu::NpuProgram>& programs,
+                 const TargetSpec& target, const std::vector<CoreMode>& modes) {
   Json manifest = Json::Object();
   manifest.Set("compiler", Json::Object()
                                .Set("name", "qbcompiler")
@@ -70,9 +73,15 @@ Json MxqManifest(const MbltFile& mblt, const npu::NpuProgram& program, const Tar
                "abstract machine of this compiler (docs/abstract-machine.md); runs on its simulator, "
                "not on vendor silicon");
   manifest.Set("target", target.name).Set("target_data", target.data);
-  manifest.Set("core_modes", Json::Array().Append(Json(mode)));
-  manifest.Set("inputs", Borders(program.inputs)).Set("outputs", Borders(program.outputs));
-  manifest.Set("plan", PlanSummary(program));
+  Json names = Json::Array();
+  Json plans = Json::Object();
+  for (size_t i = 0; i < modes.size(); ++i) {
+    names.Append(Json(CoreModeName(modes[i])));
+    plans.Set(CoreModeName(modes[i]), PlanSummary(programs[i]));
+  }
+  manifest.Set("core_modes", std::move(names));
+  manifest.Set("inputs", Borders(programs[0].inputs)).Set("outputs", Borders(programs[0].outputs));
+  manifest.Set("plan", PlanSummary(programs[0])).Set("plans", std::move(plans));
   manifest.Set("mblt", mblt.manifest);
   return manifest;
 }

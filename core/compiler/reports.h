@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/base/json.h"
 #include "core/npu/program.h"
@@ -16,8 +17,10 @@ namespace qb {
 // [{name, op, device, reasons[]}]
 Json SupportSummary(const SupportReport& support);
 
-Json MxqManifest(const MbltFile& mblt, const npu::NpuProgram& program, const TargetSpec& target,
-                 const std::string& mode);
+// `programs` by mode. "plan" is that of the first mode, "plans" has one a mode; "samples" of a plan is
+// how many samples a run of its program takes (inputs and outputs of the first, then of the next ...).
+Json MxqManifest(const MbltFile& mblt, const std::vector<npu::NpuProgram>& programs,
+                 const TargetSpec& target, const std::vector<CoreMode>& modes);
 
 Json MxqReport(const QuantizedModel& model, const SupportReport& support, const Json& accuracy);
 

@@ -60,10 +60,24 @@ struct Loop {
   const Dataset& dataset;
   const EvaluationOptions& options;
 
-  absl::StatusOr<SampleResult> RunSample(int64_t index, int worker) const {
-    QB_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, dataset.Load(index));
-    QB_ASSIGN_OR_RETURN(const std::vector<Tensor> expected, reference.Run(inputs, worker));
-    QB_ASSIGN_OR_RETURN(const std::vector<Tensor> got, candidate.Run(inputs, worker));
+  // Samples [first, end) into `results`.
+  absl::Status RunGroup(int64_t first, int64_t end, int worker, SampleResult* results) const {
+    std::vector<std::vector<Tensor>> inputs;
+    for (int64_t index = first; index < end; ++index) {
+      QB_ASSIGN_OR_RETURN(std::vector<Tensor> sample, dataset.Load(index));
+      inputs.push_back(std::move(sample));
+    }
+    QB_ASSIGN_OR_RETURN(const std::vector<std::vector<Tensor>> got,
+                        candidate.RunBatch(inputs, worker));
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      QB_ASSIGN_OR_RETURN(const std::vector<Tensor> expected, reference.Run(inputs[i], worker));
+      QB_ASSIGN_OR_RETURN(results[i], Compare(first + static_cast<int64_t>(i), expected, got[i]));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<SampleResult> Compare(int64_t index, const std::vector<Tensor>& expected,
+                                       const std::vector<Tensor>& got) const {
     if (expected.size() != got.size() || got.size() != options.output_names.size()) {
       return Failure(FailureCode::kArgumentError,
                      absl::StrCat("the models have ", expected.size(), " and ", got.size(),
@@ -145,6 +159,16 @@ absl::StatusOr<Evaluation> Summarize(const std::vector<SampleResult>& samples,
 
 }  // namespace
 
+absl::StatusOr<std::vector<std::vector<Tensor>>> ModelUnderTest::RunBatch(
+    absl::Span<const std::vector<Tensor>> samples, int worker) const {
+  std::vector<std::vector<Tensor>> outputs;
+  for (const std::vector<Tensor>& sample : samples) {
+    QB_ASSIGN_OR_RETURN(std::vector<Tensor> output, Run(sample, worker));
+    outputs.push_back(std::move(output));
+  }
+  return outputs;
+}
+
 absl::StatusOr<Evaluation> Evaluate(const ModelUnderTest& reference,
                                     const ModelUnderTest& candidate, const Dataset& dataset,
                                     const EvaluationOptions& options, ProgressSink& sink,
@@ -157,18 +181,20 @@ absl::StatusOr<Evaluation> Evaluate(const ModelUnderTest& reference,
   std::atomic<bool> failed{false};
   std::atomic<int64_t> done{0};
   ThreadPool pool(std::max(1, options.threads));
-  pool.ParallelFor(count, [&](int64_t index, int worker) {
+  const int64_t batch = candidate.batch();
+  pool.ParallelFor((count + batch - 1) / batch, [&](int64_t group, int worker) {
     if (failed.load() || cancel.cancelled()) {
       return;
     }
-    absl::StatusOr<SampleResult> result = loop.RunSample(index, worker);
-    if (!result.ok()) {
-      statuses[static_cast<size_t>(index)] = result.status();
+    const int64_t first = group * batch;
+    const int64_t end = std::min(count, first + batch);
+    absl::Status& status = statuses[static_cast<size_t>(group)];
+    status = loop.RunGroup(first, end, worker, samples.data() + first);
+    if (!status.ok()) {
       failed.store(true);
       return;
     }
-    samples[static_cast<size_t>(index)] = *std::move(result);
-    sink.OnProgress(done.fetch_add(1) + 1, count, "sample");
+    sink.OnProgress(done.fetch_add(end - first) + end - first, count, "sample");
   });
   QB_RETURN_IF_ERROR(cancel.Check());
   for (const absl::Status& status : statuses) {

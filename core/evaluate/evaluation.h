@@ -25,6 +25,11 @@ class ModelUnderTest {
   virtual ~ModelUnderTest() = default;
   virtual absl::StatusOr<std::vector<Tensor>> Run(absl::Span<const Tensor> inputs,
                                                   int worker) const = 0;
+  // How many samples the model takes at once.
+  virtual int64_t batch() const { return 1; }
+  // The outputs of 1 to batch() samples, by sample; Run of each by default.
+  virtual absl::StatusOr<std::vector<std::vector<Tensor>>> RunBatch(
+      absl::Span<const std::vector<Tensor>> samples, int worker) const;
 };
 
 struct EvaluationOptions {

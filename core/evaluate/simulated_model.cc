@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
+#include "core/integer/requant.h"
 #include "core/npu/simulator.h"
 
 namespace qb {
@@ -15,26 +16,33 @@ namespace {
 
 // What the application does in front of a target with an integer border: the same rounding as the
 // Quantize layer of a float border.
-void QuantizeTensor(const Tensor& real, const integer::TensorInfo& info, int8_t* codes) {
+template <typename Code>
+void QuantizeTensor(const Tensor& real, const integer::TensorInfo& info, Code* codes) {
+  const float low = static_cast<float>(integer::LeastCode(info.dtype));
+  const float high = static_cast<float>(integer::MostCode(info.dtype));
   const absl::Span<const float> values = real.values<float>();
   for (size_t i = 0; i < values.size(); ++i) {
     const float code = std::nearbyint(values[i] / info.scale);
     const float shifted = code + static_cast<float>(info.zero_point);
-    codes[i] = static_cast<int8_t>(std::clamp(shifted, -128.0f, 127.0f));
+    codes[i] = static_cast<Code>(std::clamp(shifted, low, high));
   }
 }
 
-void DequantizeTensor(const int8_t* codes, const integer::TensorInfo& info, Tensor& real) {
+template <typename Code>
+void DequantizeTensor(const Code* codes, const integer::TensorInfo& info, Tensor& real) {
   float* values = real.mutable_data<float>();
   for (int64_t i = 0; i < real.elements(); ++i) {
     values[i] = info.scale * static_cast<float>(static_cast<int32_t>(codes[i]) - info.zero_point);
   }
 }
 
+bool IsCode(const integer::TensorInfo& info) {
+  return info.dtype == DType::kInt8 || info.dtype == DType::kInt16;
+}
+
 InputSpec SpecOf(const integer::TensorInfo& info) {
   // Codes are shown as the real numbers that they stand for.
-  const bool codes = info.dtype == DType::kInt8;
-  return {info.name, {codes ? DType::kFloat32 : info.dtype, info.shape}};
+  return {info.name, {IsCode(info) ? DType::kFloat32 : info.dtype, info.shape}};
 }
 
 }  // namespace
@@ -93,49 +101,95 @@ absl::StatusOr<std::unique_ptr<SimulatedModel>> SimulatedModel::Create(const Mxq
   return CreateFromProgram(found->second, file.weights(), threads);
 }
 
+namespace {
+
+// What the simulator reads for one input: the tensor, or its codes.
+absl::StatusOr<Tensor> ToProgram(const Tensor& input, const InputSpec& spec,
+                                 const integer::TensorInfo& info) {
+  if (input.type() != spec.type) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("input '", info.name, "': got ", input.type().ToString(),
+                     ", the program takes ", spec.type.ToString()));
+  }
+  if (!IsCode(info)) {
+    return input;
+  }
+  Tensor codes = Tensor::Allocate({info.dtype, info.shape});
+  if (info.dtype == DType::kInt16) {
+    QuantizeTensor(input, info, codes.mutable_data<int16_t>());
+  } else {
+    QuantizeTensor(input, info, codes.mutable_data<int8_t>());
+  }
+  return codes;
+}
+
+Tensor FromProgram(const Tensor& output, const integer::TensorInfo& info) {
+  if (!IsCode(info)) {
+    return output;
+  }
+  Tensor real = Tensor::Allocate({DType::kFloat32, info.shape});
+  if (info.dtype == DType::kInt16) {
+    DequantizeTensor(output.data<int16_t>(), info, real);
+  } else {
+    DequantizeTensor(output.data<int8_t>(), info, real);
+  }
+  return real;
+}
+
+}  // namespace
+
+int64_t SimulatedModel::batch() const { return state_->simulator->samples(); }
+
 absl::StatusOr<std::vector<Tensor>> SimulatedModel::Run(absl::Span<const Tensor> inputs,
                                                         int worker) const {
+  const std::vector<Tensor> sample(inputs.begin(), inputs.end());
+  QB_ASSIGN_OR_RETURN(std::vector<std::vector<Tensor>> outputs, RunBatch({sample}, worker));
+  return std::move(outputs[0]);
+}
+
+absl::StatusOr<std::vector<std::vector<Tensor>>> SimulatedModel::RunBatch(
+    absl::Span<const std::vector<Tensor>> samples, int worker) const {
   const npu::Simulator& simulator = *state_->simulator;
-  if (inputs.size() != state_->inputs.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("got ", inputs.size(), " inputs, the program takes ",
-                                                   state_->inputs.size()));
+  const size_t batch = static_cast<size_t>(simulator.samples());
+  if (samples.empty() || samples.size() > batch) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("got ", samples.size(), " samples, the program takes 1 to ", batch));
   }
-  std::vector<Tensor> codes;
+  std::vector<Tensor> inputs;
+  std::vector<Tensor> outputs;
+  for (size_t n = 0; n < batch; ++n) {
+    const std::vector<Tensor>& sample = samples[std::min(n, samples.size() - 1)];
+    if (sample.size() != state_->inputs.size()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "got ", sample.size(), " inputs, the program takes ", state_->inputs.size()));
+    }
+    for (size_t i = 0; i < sample.size(); ++i) {
+      QB_ASSIGN_OR_RETURN(Tensor input,
+                          ToProgram(sample[i], state_->inputs[i], simulator.inputs()[i]));
+      inputs.push_back(std::move(input));
+    }
+    for (const integer::TensorInfo& info : simulator.outputs()) {
+      outputs.push_back(Tensor::Allocate({info.dtype, info.shape}));
+    }
+  }
   std::vector<const void*> input_data;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const integer::TensorInfo& info = simulator.inputs()[i];
-    if (inputs[i].type() != state_->inputs[i].type) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("input '", info.name, "': got ", inputs[i].type().ToString(),
-                       ", the program takes ", state_->inputs[i].type.ToString()));
-    }
-    if (info.dtype == DType::kInt8) {
-      codes.push_back(Tensor::Allocate({DType::kInt8, info.shape}));
-      QuantizeTensor(inputs[i], info, codes.back().mutable_data<int8_t>());
-      input_data.push_back(codes.back().raw());
-    } else {
-      input_data.push_back(inputs[i].raw());
-    }
-  }
-  std::vector<Tensor> raw_outputs;
   std::vector<void*> output_data;
-  for (const integer::TensorInfo& info : simulator.outputs()) {
-    raw_outputs.push_back(Tensor::Allocate({info.dtype, info.shape}));
-    output_data.push_back(raw_outputs.back().mutable_raw());
+  for (const Tensor& input : inputs) {
+    input_data.push_back(input.raw());
+  }
+  for (Tensor& output : outputs) {
+    output_data.push_back(output.mutable_raw());
   }
   npu::Simulator::Context& context = state_->contexts[static_cast<size_t>(worker)];
   QB_RETURN_IF_ERROR(simulator.Run(context, input_data, output_data));
-  std::vector<Tensor> outputs;
-  for (size_t i = 0; i < raw_outputs.size(); ++i) {
-    const integer::TensorInfo& info = simulator.outputs()[i];
-    if (info.dtype == DType::kInt8) {
-      outputs.push_back(Tensor::Allocate({DType::kFloat32, info.shape}));
-      DequantizeTensor(raw_outputs[i].data<int8_t>(), info, outputs.back());
-    } else {
-      outputs.push_back(raw_outputs[i]);
+  std::vector<std::vector<Tensor>> results(samples.size());
+  const size_t count = simulator.outputs().size();
+  for (size_t n = 0; n < samples.size(); ++n) {
+    for (size_t i = 0; i < count; ++i) {
+      results[n].push_back(FromProgram(outputs[n * count + i], simulator.outputs()[i]));
     }
   }
-  return outputs;
+  return results;
 }
 
 const std::vector<InputSpec>& SimulatedModel::inputs() const { return state_->inputs; }

@@ -25,6 +25,11 @@ class SimulatedModel final : public ModelUnderTest {
 
   absl::StatusOr<std::vector<Tensor>> Run(absl::Span<const Tensor> inputs,
                                           int worker) const override;
+  // The samples that the program takes in one run (four in core mode multi); a shorter batch is
+  // filled up with its last sample, whose further outputs are dropped.
+  int64_t batch() const override;
+  absl::StatusOr<std::vector<std::vector<Tensor>>> RunBatch(
+      absl::Span<const std::vector<Tensor>> samples, int worker) const override;
   // Inputs and outputs as the program declares them.
   const std::vector<InputSpec>& inputs() const;
   const std::vector<InputSpec>& outputs() const;

@@ -94,23 +94,28 @@ class Scheduler {
       const PartLayer part = MakePart(layer, network_, axis, shares[i], /*with_weights=*/false);
       QB_ASSIGN_OR_RETURN(Tiling tiling,
                           ChooseTiling(part.layer, part.network, target_, /*in_place=*/false));
-      CountShared(layer, part, shares[i], places, i, tiling.cost);
+      CountShared(layer, part, {shares[i], places.places}, tiling.cost);
       cut.cycles = std::max(cut.cycles, tiling.cost.cycles + target_.event_cycles);
       cut.parts.push_back({static_cast<int>(i), shares[i], {}, 0, tiling});
     }
     return cut;
   }
 
-  // Bytes that the part reads besides its share of the operands.
-  void CountShared(const Layer& layer, const PartLayer& part, PartRange range, CutPlaces places,
-                   size_t number, Cost& cost) const {
+  struct ShareOf {
+    PartRange range;
+    int64_t places;
+  };
+  // Bytes that the part reads besides its share of the operands; the first part's share of what each
+  // reads whole is all of it.
+  void CountShared(const Layer& layer, const PartLayer& part, const ShareOf& share,
+                   Cost& cost) const {
     for (size_t i = 0; i < part.reads.size(); ++i) {
       const int64_t all = BytesOf(network_, layer.inputs[i]);
       const int64_t read = part.reads[i].bytes();
       if (part.reads_whole[i]) {
-        cost.gather_bytes += number == 0 ? 0 : read;
+        cost.gather_bytes += share.range.begin == 0 ? 0 : read;
       } else {
-        cost.halo_bytes += std::max<int64_t>(0, read - all * range.extent / places.places);
+        cost.halo_bytes += std::max<int64_t>(0, read - all * share.range.extent / share.places);
       }
     }
   }

@@ -1,4 +1,6 @@
 // Convolution and its transpose straight from the definition in docs/numerics.md.
+#include <type_traits>
+
 #include "core/integer/kernels/conv.h"
 #include "core/integer/kernels/conv_transpose.h"
 #include "core/integer/kernels/wide.h"
@@ -11,24 +13,30 @@ struct Place {
   int64_t oy, ox, m;
 };
 
-// The products of one pixel and one tap.
 template <typename Code>
-int64_t TapSum(const ConvParams& conv, const Window& w, const Code* image, int32_t zero_point,
-               const Place& in, int64_t tap) {
+struct Image {
+  const Code* codes;
+  int32_t zero_point;
+};
+
+// The products of one input pixel and one tap, for result channel in.m.
+template <typename Code>
+int64_t TapSum(const ConvParams& conv, const Window& w, const Image<Code>& image, const Place& in,
+               int64_t tap) {
   const auto [y, x, m] = in;
   const int64_t group_in = w.in_c / conv.groups;
   const Code* pixel =
-      image + (y * w.in_w + x) * w.in_c + m / (w.out_c / conv.groups) * group_in;
+      image.codes + (y * w.in_w + x) * w.in_c + m / (w.out_c / conv.groups) * group_in;
   int64_t sum = 0;
   for (int64_t c = 0; c < group_in; ++c) {
-    sum += int64_t{pixel[c] - zero_point} * conv.weight((m * w.taps() + tap) * group_in + c);
+    sum += int64_t{pixel[c] - image.zero_point} * conv.weight((m * w.taps() + tap) * group_in + c);
   }
   return sum;
 }
 
 // The accumulator of one result.
 template <typename Code>
-int64_t Accumulate(const ConvParams& conv, const Window& w, const Code* image, int32_t zero_point,
+int64_t Accumulate(const ConvParams& conv, const Window& w, const Image<Code>& image,
                    const Place& place) {
   const auto [oy, ox, m] = place;
   int64_t acc = conv.bias_of(m);
@@ -39,7 +47,7 @@ int64_t Accumulate(const ConvParams& conv, const Window& w, const Code* image, i
       if (y < 0 || y >= w.in_h || x < 0 || x >= w.in_w) {
         continue;  // real zero
       }
-      acc += TapSum(conv, w, image, zero_point, {y, x, m}, ky * w.kernel_w + kx);
+      acc += TapSum(conv, w, image, {y, x, m}, ky * w.kernel_w + kx);
     }
   }
   return acc;
@@ -47,8 +55,8 @@ int64_t Accumulate(const ConvParams& conv, const Window& w, const Code* image, i
 
 // The same of a transposed convolution: input pixels whose tap meets this place.
 template <typename Code>
-int64_t AccumulateTransposed(const ConvParams& conv, const Window& w, const Code* image,
-                             int32_t zero_point, const Place& place) {
+int64_t AccumulateTransposed(const ConvParams& conv, const Window& w, const Image<Code>& image,
+                             const Place& place) {
   const auto [oy, ox, m] = place;
   int64_t acc = conv.bias_of(m);
   for (int64_t ky = 0; ky < w.kernel_h; ++ky) {
@@ -59,7 +67,7 @@ int64_t AccumulateTransposed(const ConvParams& conv, const Window& w, const Code
           x % w.stride_w != 0 || x / w.stride_w >= w.in_w) {
         continue;
       }
-      acc += TapSum(conv, w, image, zero_point, {y / w.stride_h, x / w.stride_w, m},
+      acc += TapSum(conv, w, image, {y / w.stride_h, x / w.stride_w, m},
                     ky * w.kernel_w + kx);
     }
   }
@@ -91,9 +99,11 @@ void RunConvReference(const KernelCall& call) {
   const ConvParams& conv = call.params<ConvParams>();
   const TensorInfo& in = call.input_tensor(0);
   const Window w = WindowOf(conv, in.shape, call.output_tensor().shape);
-  WithCodes(call, 0, [&](const auto* image) {
+  WithCodes(call, 0, [&](const auto* codes) {
+    const Image<std::remove_const_t<std::remove_pointer_t<decltype(codes)>>> image{codes,
+                                                                                  in.zero_point};
     StoreAll(call, conv, w, [&](const Place& place) {
-      return Accumulate(conv, w, image, in.zero_point, place);
+      return Accumulate(conv, w, image, place);
     });
   });
 }
@@ -102,9 +112,11 @@ void RunConvTransposeReference(const KernelCall& call) {
   const ConvParams& conv = call.params<ConvTransposeParams>().conv;
   const TensorInfo& in = call.input_tensor(0);
   const Window w = WindowOf(conv, in.shape, call.output_tensor().shape);
-  WithCodes(call, 0, [&](const auto* image) {
+  WithCodes(call, 0, [&](const auto* codes) {
+    const Image<std::remove_const_t<std::remove_pointer_t<decltype(codes)>>> image{codes,
+                                                                                  in.zero_point};
     StoreAll(call, conv, w, [&](const Place& place) {
-      return AccumulateTransposed(conv, w, image, in.zero_point, place);
+      return AccumulateTransposed(conv, w, image, place);
     });
   });
 }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <vector>
@@ -46,17 +47,35 @@ std::string FileStem(absl::string_view name) {
   return stem.empty() || stem[0] == '.' ? absl::StrCat("_", stem) : stem;
 }
 
-absl::Status RunSample(const OpenedModel& opened, const Dataset& dataset, int64_t index, int worker,
-                       const std::string& folder) {
-  QB_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, dataset.Load(index));
-  QB_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, opened.model->Run(inputs, worker));
-  const std::string base = absl::StrCat(folder, "/", FileStem(dataset.name(index)));
+absl::Status WriteSample(const OpenedModel& opened, const std::vector<Tensor>& outputs,
+                         const std::string& name, const std::string& folder) {
+  const std::string base = absl::StrCat(folder, "/", FileStem(name));
   for (size_t i = 0; i < outputs.size(); ++i) {
     const std::string path = outputs.size() == 1
                                  ? absl::StrCat(base, ".npy")
                                  : absl::StrCat(base, "/", FileStem(opened.outputs[i].name), ".npy");
     QB_RETURN_IF_ERROR(WithFailureCode(WriteFileAtomically(path, SerializeNpy(outputs[i])),
                                        FailureCode::kOutputWriteError));
+  }
+  return absl::OkStatus();
+}
+
+// Samples [first, end), as many as the model takes at once.
+struct Group {
+  int64_t first, end;
+};
+absl::Status RunGroup(const OpenedModel& opened, const Dataset& dataset, const Group& group,
+                      int worker, const std::string& folder) {
+  std::vector<std::vector<Tensor>> inputs;
+  for (int64_t index = group.first; index < group.end; ++index) {
+    QB_ASSIGN_OR_RETURN(std::vector<Tensor> sample, dataset.Load(index));
+    inputs.push_back(std::move(sample));
+  }
+  QB_ASSIGN_OR_RETURN(const std::vector<std::vector<Tensor>> outputs,
+                      opened.model->RunBatch(inputs, worker));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const std::string name(dataset.name(group.first + static_cast<int64_t>(i)));
+    QB_RETURN_IF_ERROR(WriteSample(opened, outputs[i], name, folder));
   }
   return absl::OkStatus();
 }
@@ -74,16 +93,19 @@ absl::Status Run(CommandContext& context) {
   std::atomic<int64_t> done{0};
   std::atomic<bool> failed{false};
   ThreadPool pool(threads);
-  pool.ParallelFor(dataset->size(), [&](int64_t index, int worker) {
+  const int64_t batch = opened.model->batch();
+  pool.ParallelFor((dataset->size() + batch - 1) / batch, [&](int64_t group, int worker) {
     if (failed.load() || context.cancel.cancelled()) {
       return;
     }
-    absl::Status& status = statuses[static_cast<size_t>(index)];
-    status = RunSample(opened, *dataset, index, worker, folder);
+    const int64_t first = group * batch;
+    const int64_t end = std::min(dataset->size(), first + batch);
+    absl::Status& status = statuses[static_cast<size_t>(group)];
+    status = RunGroup(opened, *dataset, {first, end}, worker, folder);
     if (!status.ok()) {
       failed.store(true);
     }
-    context.reporter.OnProgress(done.fetch_add(1) + 1, dataset->size(), "sample");
+    context.reporter.OnProgress(done.fetch_add(end - first) + end - first, dataset->size(), "sample");
   });
   QB_RETURN_IF_ERROR(context.cancel.Check());
   for (const absl::Status& status : statuses) {
