@@ -14,7 +14,8 @@ enum class OpKind : uint8_t {
   kIdentity,
   kCast,
   // Convolution family and matrix products.
-  kConvolution,  // plain, grouped and depthwise
+  kConvolution,           // plain, grouped and depthwise
+  kTransposeConvolution,  // the same
   kMatMul,
   // Elementwise with broadcasting.
   kAdding,
@@ -24,6 +25,7 @@ enum class OpKind : uint8_t {
   kPow,
   kMaximum,
   kMinimum,
+  kPRelu,
   // Pointwise with one operand.
   kRelu,
   kLeakyRelu,

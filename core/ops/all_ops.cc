@@ -13,7 +13,9 @@
 #include "core/ops/op_def.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/pooling.h"
+#include "core/ops/prelu.h"
 #include "core/ops/reduce.h"
+#include "core/ops/transpose_convolution.h"
 
 namespace qb {
 namespace {
@@ -35,6 +37,8 @@ constexpr auto kOps = std::to_array<OpDef>({
     {OpKind::kIdentity, "Identity", 1, 1, Make<NoAttrs>, InferPointwise},
     {OpKind::kCast, "Cast", 1, 1, Make<CastAttrs>, InferCast},
     {OpKind::kConvolution, "Convolution", 2, 3, Make<ConvolutionAttrs>, InferConvolution},
+    {OpKind::kTransposeConvolution, "TransposeConvolution", 2, 3, Make<TransposeConvolutionAttrs>,
+     InferTransposeConvolution},
     {OpKind::kMatMul, "MatMul", 2, 3, Make<MatMulAttrs>, InferMatMul},
     {OpKind::kAdding, "Adding", 2, 2, Make<ElementwiseAttrs>, InferElementwise},
     {OpKind::kSub, "Sub", 2, 2, Make<ElementwiseAttrs>, InferElementwise},
@@ -43,6 +47,7 @@ constexpr auto kOps = std::to_array<OpDef>({
     {OpKind::kPow, "Pow", 2, 2, Make<ElementwiseAttrs>, InferElementwise},
     {OpKind::kMaximum, "Maximum", 2, 2, Make<ElementwiseAttrs>, InferElementwise},
     {OpKind::kMinimum, "Minimum", 2, 2, Make<ElementwiseAttrs>, InferElementwise},
+    {OpKind::kPRelu, "PRelu", 2, 2, Make<NoAttrs>, InferPRelu},
     {OpKind::kRelu, "Relu", 1, 1, Make<NoAttrs>, InferNumericPointwise},
     {OpKind::kLeakyRelu, "LeakyRelu", 1, 1, Make<LeakyReluAttrs>, InferFloatPointwise},
     {OpKind::kClip, "Clip", 1, 1, Make<ClipAttrs>, InferClip},

@@ -7,22 +7,18 @@
 namespace qb {
 namespace {
 
-// Far above any real model; keeps every product below within int64.
-constexpr int64_t kMostElements = 1 << 20;
-
 absl::Status CheckRange(absl::string_view axis_name, absl::string_view what, int64_t value,
                         int64_t least) {
-  if (value < least || value > kMostElements) {
-    return absl::InvalidArgumentError(absl::StrCat(axis_name, "_", what, " is ", value,
-                                                   "; accepted: ", least, " to ", kMostElements));
+  if (value < least || value > kMostWindowElements) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        axis_name, "_", what, " is ", value, "; accepted: ", least, " to ", kMostWindowElements));
   }
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<int64_t> CountWindows(absl::string_view axis_name, int64_t dim,
-                                     const WindowAxis& window, bool ceil_mode) {
+absl::Status CheckWindow(absl::string_view axis_name, const WindowAxis& window) {
   for (const auto& [what, value, least] :
        {std::tuple<absl::string_view, int64_t, int64_t>{"kernel", window.kernel, 1},
         {"stride", window.stride, 1},
@@ -32,6 +28,14 @@ absl::StatusOr<int64_t> CountWindows(absl::string_view axis_name, int64_t dim,
     if (absl::Status status = CheckRange(axis_name, what, value, least); !status.ok()) {
       return status;
     }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> CountWindows(absl::string_view axis_name, int64_t dim,
+                                     const WindowAxis& window, bool ceil_mode) {
+  if (absl::Status status = CheckWindow(axis_name, window); !status.ok()) {
+    return status;
   }
   const int64_t extent = window.dilation * (window.kernel - 1) + 1;
   const int64_t padded = dim + window.begin_padding + window.end_padding;

@@ -17,6 +17,12 @@ struct WindowAxis {
   int64_t end_padding = 0;
 };
 
+// Far above any real model; keeps every product of two within int64.
+inline constexpr int64_t kMostWindowElements = 1 << 20;
+
+// Errors: InvalidArgument naming `axis_name` ("h" or "w") for values outside their range.
+absl::Status CheckWindow(absl::string_view axis_name, const WindowAxis& window);
+
 // How many windows fit along an axis of `dim` elements. With `ceil_mode` a last, partial window
 // counts too unless it would start in the end padding (as ONNX Runtime and torch do). Errors:
 // InvalidArgument naming `axis_name` ("h" or "w") for values outside their range or a window that

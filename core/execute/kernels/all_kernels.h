@@ -28,8 +28,10 @@ KernelOr MakeKernel(const KernelRequest& request);
 // One maker a family, each in kernels/<family>.cc. Errors: Unimplemented naming the case.
 KernelOr MakeCast(const KernelRequest& request);
 KernelOr MakeConvolution(const KernelRequest& request);
+KernelOr MakeTransposeConvolution(const KernelRequest& request);
 KernelOr MakeMatMul(const KernelRequest& request);
 KernelOr MakeElementwise(const KernelRequest& request);
+KernelOr MakePRelu(const KernelRequest& request);
 KernelOr MakePointwise(const KernelRequest& request);
 KernelOr MakeBatchnorm(const KernelRequest& request);
 KernelOr MakeSoftmax(const KernelRequest& request);

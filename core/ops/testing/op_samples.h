@@ -27,6 +27,7 @@ inline constexpr char kSampleOperands[] = R"(
   b = InputConstant float32[8] random(2)
   v = InputConstant float32[4] random(3)
   p = InputConstant float32[4] [0.5, 1, 1.5, 2]
+  s = InputConstant float32[4x1x1] random(5)
   k = InputConstant float32[4x3] random(4)
   two = InputConstant float32[scalar] [2]
   i = InputConstant int64[2] [1, -1]
@@ -38,6 +39,8 @@ inline constexpr auto kOpSamples = std::to_array<OpSample>({
     {OpKind::kCast, R"(Cast(i) {dtype="float32"})"},
     {OpKind::kConvolution,
      R"(Convolution(x, w, b) {h_kernel=3, w_kernel=3, north_padding=1, activation="relu"})"},
+    {OpKind::kTransposeConvolution,
+     R"(TransposeConvolution(x, w, b) {h_kernel=3, w_kernel=3, h_stride=2, south_out_padding=1})"},
     {OpKind::kMatMul, "MatMul(m, k)"},
     {OpKind::kAdding, "Adding(x, z)"},
     {OpKind::kSub, "Sub(x, z)"},
@@ -46,6 +49,7 @@ inline constexpr auto kOpSamples = std::to_array<OpSample>({
     {OpKind::kPow, "Pow(x, two)"},
     {OpKind::kMaximum, "Maximum(x, z)"},
     {OpKind::kMinimum, "Minimum(x, z)"},
+    {OpKind::kPRelu, "PRelu(x, s)"},
     {OpKind::kRelu, "Relu(x)"},
     {OpKind::kLeakyRelu, "LeakyRelu(x) {leaky_alpha=0.2}"},
     {OpKind::kClip, "Clip(x) {clip_min_value=-0.5, clip_max_value=0.5}"},
