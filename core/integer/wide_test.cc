@@ -31,13 +31,13 @@ Bytes RunLast(const Network& network, const std::vector<Bytes>& inputs, KernelLe
     operands.push_back(input.data());
   }
   const TensorInfo& y = network.tensors[static_cast<size_t>(layer.output)];
-  // Guards on each side must stay.
-  Bytes output(static_cast<size_t>(y.size_bytes()) + 4, 0x5a);
+  // Guards on each side must stay; they keep the alignment of the widest type.
+  Bytes output(static_cast<size_t>(y.size_bytes()) + 16, 0x5a);
   Scratch scratch;
-  kernel->Run(operands, output.data() + 2, scratch);
-  EXPECT_EQ(output[1], 0x5a);
-  EXPECT_EQ(output[output.size() - 2], 0x5a);
-  return {output.begin() + 2, output.end() - 2};
+  kernel->Run(operands, output.data() + 8, scratch);
+  EXPECT_EQ(output[7], 0x5a);
+  EXPECT_EQ(output[output.size() - 8], 0x5a);
+  return {output.begin() + 8, output.end() - 8};
 }
 
 Bytes RandomCodes(NetworkBuilder& b, int tensor) {

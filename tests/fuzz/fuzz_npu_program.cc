@@ -26,14 +26,17 @@ void RunOnce(const qb::npu::Simulator& simulator) {
   }
   std::vector<std::vector<uint8_t>> buffers;
   for (const auto* tensors : {&simulator.inputs(), &simulator.outputs()}) {
-    for (const qb::integer::TensorInfo& tensor : *tensors) {
-      buffers.emplace_back(static_cast<size_t>(tensor.size_bytes()), uint8_t{0x3d});
+    for (int64_t sample = 0; sample < simulator.samples(); ++sample) {
+      for (const qb::integer::TensorInfo& tensor : *tensors) {
+        buffers.emplace_back(static_cast<size_t>(tensor.size_bytes()), uint8_t{0x3d});
+      }
     }
   }
+  const size_t input_count = static_cast<size_t>(simulator.samples()) * simulator.inputs().size();
   std::vector<const void*> inputs;
   std::vector<void*> outputs;
   for (std::vector<uint8_t>& buffer : buffers) {
-    if (inputs.size() < simulator.inputs().size()) {
+    if (inputs.size() < input_count) {
       inputs.push_back(buffer.data());
     } else {
       outputs.push_back(buffer.data());
