@@ -13,7 +13,7 @@ constexpr int64_t kFloatRun = 256;
 // For one input row: column sums under each kx, [kernel_w, channels].
 class RowSums {
  public:
-  RowSums(const WindowGeometry& geometry)
+  explicit RowSums(const WindowGeometry& geometry)
       : geometry_(geometry),
         sums_(static_cast<size_t>(geometry.kernel_w * geometry.channels)),
         partial_(static_cast<size_t>(geometry.channels)) {}
