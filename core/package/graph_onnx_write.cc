@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/ops/convolution.h"
 #include "core/ops/op_def.h"
+#include "core/ops/transpose_convolution.h"
 #include "core/package/graph_onnx.h"
 #include "core/package/graph_onnx_names.h"
 #include "onnx/onnx_pb.h"
@@ -115,9 +116,11 @@ void FillNode(const Node& node, const ValueNames& names, onnx::NodeProto* proto)
   for (const NamedAttr& attr : node.attributes().Fields()) {
     AddAttribute(proto, attr.name, attr.value);
   }
-  if (node.op() == OpKind::kConvolution) {
+  const bool is_transpose = node.op() == OpKind::kTransposeConvolution;
+  if (node.op() == OpKind::kConvolution || is_transpose) {
     // Derived from the shapes: for the reader of the file; ignored when read back.
-    const bool last = node.attrs<ConvolutionAttrs>().channel_last;
+    const bool last = is_transpose ? node.attrs<TransposeConvolutionAttrs>().channel_last
+                                   : node.attrs<ConvolutionAttrs>().channel_last;
     AddAttribute(proto, "in_channels", node.operand(0)->shape()[last ? 3 : 1]);
     AddAttribute(proto, "out_channels", node.shape()[last ? 3 : 1]);
   }

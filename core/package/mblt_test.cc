@@ -108,5 +108,22 @@ TEST(Mblt, MutatedFilesNeverCrash) {
   }
 }
 
+TEST(Mblt, TransposeConvolutionAndPReluComeBack) {
+  testing::TempDir dir;
+  QB_ASSERT_OK_AND_ASSIGN(const Graph graph, GraphFromText(R"(
+graph "spread" {
+  x = Input float32[1x4x8x8]
+  w = InputConstant float32[6x2x3x3] random(7)
+  s = InputConstant float32[6x1x1] random(8)
+  c = TransposeConvolution(x, w) {h_kernel=3, w_kernel=3, h_stride=2, south_out_padding=1, group_number=2}
+  p = PRelu(c, s)
+  y = Output(p)
+})"));
+  QB_ASSERT_OK(WriteMblt(dir.File("m.mblt"), graph, Json::Object().Set("provenance", Json())));
+  QB_ASSERT_OK_AND_ASSIGN(const MbltFile file, ReadMblt(dir.File("m.mblt")));
+  const GraphTextOptions all{.most_values = 1 << 20};
+  EXPECT_EQ(GraphToText(file.graph, all), GraphToText(graph, all));
+}
+
 }  // namespace
 }  // namespace qb

@@ -222,5 +222,19 @@ TEST(PermuteTensor, AsTranspose) {
   EXPECT_EQ(PermuteTensor(Tensor::OfFloats(Shape(), {7}), {}).values<float>()[0], 7);
 }
 
+TEST(ConvertLayout, TransposeConvolutionAndSlopes) {
+  EXPECT_EQ(TransposesAfter("u = TransposeConvolution(a, w1, b) {h_stride=2, w_stride=2, "
+                            "south_out_padding=1} t = PRelu(u, c8) r = GlobalAveragePooling(t)"),
+            1);
+  Graph graph = GraphOf("r = PRelu(a, c8)");
+  EXPECT_TRUE(ExpectPassPreservesResults(graph, ConvertLayout));
+  for (const Node* node : graph.nodes()) {
+    if (node->op() == OpKind::kPRelu) {
+      const Shape& slope = node->operand(1)->shape();
+      EXPECT_EQ(slope[slope.rank() - 1], 8);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace qb

@@ -120,7 +120,8 @@ absl::StatusOr<bool> FoldAffine(Graph& graph) {
     if (IsAffine(*node)) {
       QB_ASSIGN_OR_RETURN(const bool folded, FoldIntoProducer(graph, node));
       changed |= folded;
-    } else if (node->op() == OpKind::kConvolution || node->op() == OpKind::kMatMul) {
+    } else if (node->op() == OpKind::kConvolution ||
+               node->op() == OpKind::kTransposeConvolution || node->op() == OpKind::kMatMul) {
       QB_ASSIGN_OR_RETURN(const bool folded, FoldChainIntoConsumer(graph, node));
       changed |= folded;
     }

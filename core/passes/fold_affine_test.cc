@@ -145,5 +145,24 @@ TEST(LowerAffine, LeavesAlone) {
   }
 }
 
+// A transposed convolution takes scales and shifts behind it and scales before it. A shift before
+// it would reach the border pixels of the result through fewer taps.
+TEST(FoldAffine, TransposeConvolution) {
+  constexpr char kSpread[] =
+      "{h_kernel=3, w_kernel=3, h_stride=2, w_stride=2, north_padding=1, "
+      "east_out_padding=1, group_number=2}";
+  Graph behind = GraphOf(absl::StrCat("a = TransposeConvolution(x, wg, b8) ", kSpread,
+                                      " q = Multiply(a, c8) r = Adding(q, d8)"));
+  EXPECT_TRUE(ExpectPassPreservesResults(behind, FoldAffine));
+  EXPECT_EQ(ResultOf(behind).op(), OpKind::kTransposeConvolution);
+  Graph before =
+      GraphOf(absl::StrCat("a = Multiply(x, c4) r = TransposeConvolution(a, wg) ", kSpread));
+  EXPECT_TRUE(ExpectPassPreservesResults(before, FoldAffine));
+  EXPECT_EQ(CountOps(before, OpKind::kMultiply), 0);
+  Graph shifted =
+      GraphOf(absl::StrCat("a = Adding(x, c4) r = TransposeConvolution(a, wg) ", kSpread));
+  EXPECT_FALSE(ExpectPassPreservesResults(shifted, FoldAffine));
+}
+
 }  // namespace
 }  // namespace qb

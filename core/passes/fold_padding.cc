@@ -12,6 +12,7 @@
 #include "core/ops/movement.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/pooling.h"
+#include "core/ops/transpose_convolution.h"
 #include "core/ops/window.h"
 #include "core/passes/rewrite.h"
 
@@ -56,6 +57,8 @@ bool IsNeverNegative(const Node& node) {
              node.attrs<ClipAttrs>().clip_max_value >= 0.0f;
     case OpKind::kConvolution:
       return ClampsAtZero(node.attrs<ConvolutionAttrs>().activation);
+    case OpKind::kTransposeConvolution:
+      return ClampsAtZero(node.attrs<TransposeConvolutionAttrs>().activation);
     case OpKind::kMatMul:
       return ClampsAtZero(node.attrs<MatMulAttrs>().activation);
     case OpKind::kAdding:

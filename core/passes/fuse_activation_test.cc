@@ -28,6 +28,7 @@ TEST(FuseActivation, IntoEveryProducer) {
   for (const char* lines :
        {"a = Convolution(x, w, b) r = Relu(a)",
         "a = Convolution(x, w) r = Clip(a) {clip_min_value=0.0, clip_max_value=1.0}",
+        "a = TransposeConvolution(x, w, b) {h_stride=2} r = Clip(a) {clip_max_value=1.0}",
         "a = MatMul(m, k) r = Relu(a)", "a = Adding(x, z) r = Relu(a)",
         "a = Multiply(x, z) r = Clip(a) {clip_min_value=-1.0}",
         "a = Adding(x, z) b2 = Relu(a) r = Clip(b2) {clip_max_value=0.5}"}) {

@@ -7,6 +7,7 @@
 #include "core/ops/elementwise.h"
 #include "core/ops/matmul.h"
 #include "core/ops/pointwise.h"
+#include "core/ops/transpose_convolution.h"
 
 namespace qb {
 namespace {
@@ -51,6 +52,8 @@ Activation* FusedActivationOf(Node* node) {
   switch (node->op()) {
     case OpKind::kConvolution:
       return &node->mutable_attrs<ConvolutionAttrs>().activation;
+    case OpKind::kTransposeConvolution:
+      return &node->mutable_attrs<TransposeConvolutionAttrs>().activation;
     case OpKind::kMatMul:
       return &node->mutable_attrs<MatMulAttrs>().activation;
     case OpKind::kAdding:

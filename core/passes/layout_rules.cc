@@ -13,6 +13,7 @@
 #include "core/ops/pointwise.h"
 #include "core/ops/pooling.h"
 #include "core/ops/reduce.h"
+#include "core/ops/transpose_convolution.h"
 #include "core/passes/reshape_layout.h"
 #include "core/passes/rewrite.h"
 
@@ -24,6 +25,8 @@ bool* ChannelLastFlag(Node* node) {
   switch (node->op()) {
     case OpKind::kConvolution:
       return &node->mutable_attrs<ConvolutionAttrs>().channel_last;
+    case OpKind::kTransposeConvolution:
+      return &node->mutable_attrs<TransposeConvolutionAttrs>().channel_last;
     case OpKind::kPooling:
       return &node->mutable_attrs<PoolingAttrs>().channel_last;
     case OpKind::kGlobalAveragePooling:
@@ -57,7 +60,8 @@ absl::Status ConvertImageOp(StoredLayout& layout, Node* node) {
   }
   *channel_last = true;
   QB_RETURN_IF_ERROR(layout.Use(node, 0, ChannelLastOrder()));
-  if (node->op() == OpKind::kConvolution) {
+  if (node->op() == OpKind::kConvolution || node->op() == OpKind::kTransposeConvolution) {
+    static_assert(TransposeConvolutionAttrs::kWeights == ConvolutionAttrs::kWeights);
     Node* weights = node->operand(ConvolutionAttrs::kWeights);
     QB_RETURN_IF_ERROR(layout.Use(node, ConvolutionAttrs::kWeights, ChannelLastOrder()));
     if (weights->is_constant()) {
@@ -268,6 +272,7 @@ struct LayoutRule {
 constexpr auto kRules = std::to_array<LayoutRule>({
     {OpKind::kCast, FollowPointwise},
     {OpKind::kConvolution, ConvertImageOp},
+    {OpKind::kTransposeConvolution, ConvertImageOp},
     {OpKind::kAdding, AlignElementwise},
     {OpKind::kSub, AlignElementwise},
     {OpKind::kMultiply, AlignElementwise},
@@ -275,6 +280,7 @@ constexpr auto kRules = std::to_array<LayoutRule>({
     {OpKind::kPow, AlignElementwise},
     {OpKind::kMaximum, AlignElementwise},
     {OpKind::kMinimum, AlignElementwise},
+    {OpKind::kPRelu, AlignElementwise},
     {OpKind::kBatchnorm, FollowBatchnorm},
     {OpKind::kSoftmax, FollowSoftmax},
     {OpKind::kPooling, ConvertImageOp},
@@ -312,6 +318,7 @@ bool MovesAlong(OpKind kind) {
     case OpKind::kDiv:
     case OpKind::kMaximum:
     case OpKind::kMinimum:
+    case OpKind::kPRelu:
     case OpKind::kBatchnorm:
     case OpKind::kConcatenate:
     case OpKind::kSlice:

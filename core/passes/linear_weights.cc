@@ -11,6 +11,7 @@
 #include "core/ops/build.h"
 #include "core/ops/convolution.h"
 #include "core/ops/matmul.h"
+#include "core/ops/transpose_convolution.h"
 #include "core/ops/window.h"
 
 namespace qb {
@@ -37,17 +38,46 @@ std::vector<float> ToFloats(const std::vector<double>& values) {
   return std::vector<float>(values.begin(), values.end());
 }
 
-const Activation& ActivationOf(const Node& node) {
-  return node.op() == OpKind::kMatMul ? node.attrs<MatMulAttrs>().activation
-                                      : node.attrs<ConvolutionAttrs>().activation;
+// Null for operators that are not linear.
+Activation* ActivationOf(OpKind op, Attributes& attrs) {
+  switch (op) {
+    case OpKind::kConvolution:
+      return &static_cast<ConvolutionAttrs&>(attrs).activation;
+    case OpKind::kTransposeConvolution:
+      return &static_cast<TransposeConvolutionAttrs&>(attrs).activation;
+    case OpKind::kMatMul:
+      return &static_cast<MatMulAttrs&>(attrs).activation;
+    default:
+      return nullptr;
+  }
+}
+
+// The window of a convolution, plain or transposed.
+struct Window {
+  bool channel_last;
+  int64_t groups, taps;
+  // Whether border pixels of the result see fewer taps than the others.
+  bool has_padding;
+};
+
+Window WindowOf(const Node& node) {
+  if (node.op() == OpKind::kTransposeConvolution) {
+    const auto& attrs = node.attrs<TransposeConvolutionAttrs>();
+    return {attrs.channel_last, attrs.group_number, attrs.h_kernel * attrs.w_kernel, true};
+  }
+  const auto& attrs = node.attrs<ConvolutionAttrs>();
+  return {attrs.channel_last, attrs.group_number, attrs.h_kernel * attrs.w_kernel,
+          attrs.north_padding + attrs.south_padding + attrs.west_padding + attrs.east_padding > 0};
 }
 
 }  // namespace
 
 std::optional<LinearWeights> LinearWeights::Of(Node* node) {
   const bool is_product = node->op() == OpKind::kMatMul;
-  if ((!is_product && node->op() != OpKind::kConvolution) || !HasConstantOperands(*node) ||
-      ActivationOf(*node).kind != ActivationKind::kNone) {
+  const std::unique_ptr<Attributes> attributes = node->attributes().Clone();
+  const Activation* activation = ActivationOf(node->op(), *attributes);
+  if (activation == nullptr || !HasConstantOperands(*node) ||
+      activation->kind != ActivationKind::kNone) {
     return std::nullopt;
   }
   LinearWeights linear;
@@ -62,17 +92,16 @@ std::optional<LinearWeights> LinearWeights::Of(Node* node) {
     linear.group_inputs_ = linear.inner_ = weights[0];
     linear.channel_axis_ = node->shape().rank() - 1;
   } else {
-    const auto& attrs = node->attrs<ConvolutionAttrs>();
-    const ImageAxes axes = AxesOfImage(attrs.channel_last);
-    linear.channel_last_ = attrs.channel_last;
+    const Window window = WindowOf(*node);
+    const ImageAxes axes = AxesOfImage(window.channel_last);
+    linear.channel_last_ = window.channel_last;
     linear.channel_axis_ = axes.channel;
-    linear.groups_ = attrs.group_number;
+    linear.groups_ = window.groups;
     linear.outputs_ = weights[0];
     linear.group_inputs_ = weights[axes.channel];
-    linear.window_ = attrs.h_kernel * attrs.w_kernel;
+    linear.window_ = window.taps;
     linear.inner_ = linear.window_ * linear.group_inputs_;
-    linear.has_padding_ =
-        attrs.north_padding + attrs.south_padding + attrs.west_padding + attrs.east_padding > 0;
+    linear.has_padding_ = window.has_padding;
   }
   linear.weights_ = node->operand(1)->constant();
   linear.bias_.assign(static_cast<size_t>(linear.outputs_), 0.0);
@@ -152,11 +181,7 @@ absl::StatusOr<Node*> LinearWeights::Rebuild(Graph& graph, Node* input,
       node_->operand_count() > 2 ? node_->operand(2)->name() : absl::StrCat(name, "/bias");
   Node* bias = graph.AddConstant(bias_name, Tensor::OfFloats({outputs_}, ToFloats(bias_)));
   std::unique_ptr<Attributes> attrs = node_->attributes().Clone();
-  if (is_product_) {
-    static_cast<MatMulAttrs&>(*attrs).activation = activation;
-  } else {
-    static_cast<ConvolutionAttrs&>(*attrs).activation = activation;
-  }
+  *ActivationOf(node_->op(), *attrs) = activation;
   return AddOp(graph, node_->op(), name, {input, weights, bias}, std::move(attrs));
 }
 

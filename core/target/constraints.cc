@@ -5,12 +5,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/ops/convolution.h"
 #include "core/ops/elementwise.h"
 #include "core/ops/movement.h"
 #include "core/ops/op_def.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/pooling.h"
+#include "core/ops/prelu.h"
+#include "core/ops/transpose_convolution.h"
 #include "core/target/value_source.h"
 
 namespace qb {
@@ -22,21 +25,40 @@ bool IsOneOf(OpKind op, std::initializer_list<OpKind> kinds) {
   return std::find(kinds.begin(), kinds.end(), op) != kinds.end();
 }
 
+bool IsConvolution(const Node& node) {
+  return IsOneOf(node.op(), {OpKind::kConvolution, OpKind::kTransposeConvolution});
+}
+
 bool IsConstantOrNone(const Node& node, int64_t operand) {
   return operand >= node.operand_count() || node.operand(operand)->is_constant();
 }
 
 Finding KnownOperator(const Node& node, const TargetSpec&) {
-  const bool known = IsPointwise(node.op()) ||
-                     IsOneOf(node.op(), {OpKind::kConvolution, OpKind::kMatMul, OpKind::kAdding,
-                                         OpKind::kSub, OpKind::kMultiply, OpKind::kDiv,
-                                         OpKind::kPow, OpKind::kMaximum, OpKind::kMinimum,
-                                         OpKind::kBatchnorm, OpKind::kSoftmax, OpKind::kPooling,
-                                         OpKind::kGlobalAveragePooling, OpKind::kReduceMean,
-                                         OpKind::kReduceSum, OpKind::kReshape, OpKind::kTranspose,
-                                         OpKind::kConcatenate, OpKind::kSlice, OpKind::kPad,
-                                         OpKind::kResize, OpKind::kDepthToSpace,
-                                         OpKind::kSpaceToDepth});
+  const bool known = IsPointwise(node.op()) || IsOneOf(node.op(), {OpKind::kConvolution,
+                                                                   OpKind::kTransposeConvolution,
+                                                                   OpKind::kMatMul,
+                                                                   OpKind::kAdding,
+                                                                   OpKind::kPRelu,
+                                                                   OpKind::kSub,
+                                                                   OpKind::kMultiply,
+                                                                   OpKind::kDiv,
+                                                                   OpKind::kPow,
+                                                                   OpKind::kMaximum,
+                                                                   OpKind::kMinimum,
+                                                                   OpKind::kBatchnorm,
+                                                                   OpKind::kSoftmax,
+                                                                   OpKind::kPooling,
+                                                                   OpKind::kGlobalAveragePooling,
+                                                                   OpKind::kReduceMean,
+                                                                   OpKind::kReduceSum,
+                                                                   OpKind::kReshape,
+                                                                   OpKind::kTranspose,
+                                                                   OpKind::kConcatenate,
+                                                                   OpKind::kSlice,
+                                                                   OpKind::kPad,
+                                                                   OpKind::kResize,
+                                                                   OpKind::kDepthToSpace,
+                                                                   OpKind::kSpaceToDepth});
   if (known) {
     return std::nullopt;
   }
@@ -74,8 +96,9 @@ Finding NonEmpty(const Node& node, const TargetSpec&) {
 }
 
 Finding BatchOne(const Node& node, const TargetSpec&) {
-  if (!IsOneOf(node.op(), {OpKind::kConvolution, OpKind::kPooling, OpKind::kGlobalAveragePooling,
-                           OpKind::kResize, OpKind::kDepthToSpace, OpKind::kSpaceToDepth})) {
+  if (!IsOneOf(node.op(), {OpKind::kConvolution, OpKind::kTransposeConvolution, OpKind::kPooling,
+                           OpKind::kGlobalAveragePooling, OpKind::kResize, OpKind::kDepthToSpace,
+                           OpKind::kSpaceToDepth})) {
     return std::nullopt;
   }
   if (node.shape().rank() > 0 && node.shape()[0] == 1) {
@@ -85,8 +108,10 @@ Finding BatchOne(const Node& node, const TargetSpec&) {
 }
 
 Finding ConstantWeights(const Node& node, const TargetSpec&) {
-  if (node.op() != OpKind::kConvolution || (IsConstantOrNone(node, ConvolutionAttrs::kWeights) &&
-                                            IsConstantOrNone(node, ConvolutionAttrs::kBias))) {
+  static_assert(TransposeConvolutionAttrs::kWeights == ConvolutionAttrs::kWeights &&
+                TransposeConvolutionAttrs::kBias == ConvolutionAttrs::kBias);
+  if (!IsConvolution(node) || (IsConstantOrNone(node, ConvolutionAttrs::kWeights) &&
+                               IsConstantOrNone(node, ConvolutionAttrs::kBias))) {
     return std::nullopt;
   }
   return std::string("weights that another operator computes");
@@ -99,6 +124,10 @@ struct WindowSizes {
 std::optional<WindowSizes> WindowOf(const Node& node) {
   if (node.op() == OpKind::kConvolution) {
     const ConvolutionAttrs& a = node.attrs<ConvolutionAttrs>();
+    return WindowSizes{a.h_kernel, a.w_kernel, a.h_stride, a.w_stride, a.h_dilation, a.w_dilation};
+  }
+  if (node.op() == OpKind::kTransposeConvolution) {
+    const auto& a = node.attrs<TransposeConvolutionAttrs>();
     return WindowSizes{a.h_kernel, a.w_kernel, a.h_stride, a.w_stride, a.h_dilation, a.w_dilation};
   }
   if (node.op() == OpKind::kPooling) {
@@ -135,7 +164,7 @@ Finding Dilation(const Node& node, const TargetSpec& target) {
 Finding SumLength(const Node& node, const TargetSpec&) {
   int64_t length = 0;
   int64_t most = (int64_t{1} << 31) / (127 * 255) - 1;
-  if (node.op() == OpKind::kConvolution) {
+  if (IsConvolution(node)) {
     const Shape& weights = node.operand(ConvolutionAttrs::kWeights)->shape();
     length = weights.rank() == 0 || weights[0] == 0 ? 0 : weights.elements() / weights[0];
   } else if (node.op() == OpKind::kMatMul) {
@@ -193,15 +222,47 @@ Finding ConstantPadding(const Node& node, const TargetSpec&) {
   return std::nullopt;
 }
 
-Finding NearestResize(const Node& node, const TargetSpec&) {
+Finding ImageResize(const Node& node, const TargetSpec&) {
   if (node.op() != OpKind::kResize) {
     return std::nullopt;
   }
   const ResizeAttrs& attrs = node.attrs<ResizeAttrs>();
-  if (attrs.mode == ResizeMode::kNearest && node.shape().rank() == 4) {
+  if (attrs.mode != ResizeMode::kCubic && node.shape().rank() == 4) {
     return std::nullopt;
   }
   return absl::StrCat("mode ", NameOfEnum(attrs.mode), " to ", node.shape().ToString());
+}
+
+// One slope, or slopes that differ along the channels only; these come last.
+Finding ChannelSlopes(const Node& node, const TargetSpec&) {
+  if (node.op() != OpKind::kPRelu) {
+    return std::nullopt;
+  }
+  const Node* slope = node.operand(PReluOperands::kSlope);
+  if (!slope->is_constant()) {
+    return absl::StrCat("'", slope->name(), "', which another operator computes");
+  }
+  const Shape& shape = slope->shape();
+  if (shape.elements() == 1 || (shape.rank() > 0 && shape[shape.rank() - 1] == shape.elements())) {
+    return std::nullopt;
+  }
+  return absl::StrCat("slopes of shape ", shape.ToString());
+}
+
+// The unit starts from the border of the input; what the kernel does not reach it cannot cut off.
+Finding SpreadPadding(const Node& node, const TargetSpec&) {
+  if (node.op() != OpKind::kTransposeConvolution) {
+    return std::nullopt;
+  }
+  const auto& a = node.attrs<TransposeConvolutionAttrs>();
+  const int64_t rows = a.h_dilation * (a.h_kernel - 1);
+  const int64_t columns = a.w_dilation * (a.w_kernel - 1);
+  const int64_t most_rows = std::max(a.north_padding, a.south_padding);
+  const int64_t most_columns = std::max(a.west_padding, a.east_padding);
+  if (most_rows <= rows && most_columns <= columns) {
+    return std::nullopt;
+  }
+  return absl::StrCat(most_rows, "x", most_columns, " (at most ", rows, "x", columns, ")");
 }
 
 Finding MatrixOperands(const Node& node, const TargetSpec&) {
@@ -238,7 +299,11 @@ constexpr auto kConstraints = std::to_array<Constraint>({
      "Div needs a constant divisor; Pow, Maximum and Minimum one operand that varies",
      OneVaryingOperand},
     {"constant-padding", "Padding is done with a constant and never crops", ConstantPadding},
-    {"nearest-resize", "Images are resized by the nearest element only", NearestResize},
+    {"image-resize", "Images are resized by the nearest element or linearly", ImageResize},
+    {"spread-padding", "The padding of a transposed convolution is at most dilation * (kernel - 1)",
+     SpreadPadding},
+    {"channel-slopes", "The slopes of a PRelu must be constant, one for each channel",
+     ChannelSlopes},
 });
 
 }  // namespace

@@ -78,8 +78,7 @@ TEST(CheckSupport, RefusesWhatTheMachineDoesNotCompute) {
     y4 = Output(g))",
                       "aries-rb"),
               ElementsAre(HasSubstr("p: Padding is done with a constant"),
-                          HasSubstr("q: Div needs a constant divisor"),
-                          HasSubstr("m: Div needs"),
+                          HasSubstr("q: Div needs a constant divisor"), HasSubstr("m: Div needs"),
                           HasSubstr("g: The NPU has no instruction for this operator; found: "
                                     "ReduceMax")));
 }
@@ -119,6 +118,46 @@ TEST(AllConstraints, HaveNamesAndSentences) {
     EXPECT_FALSE(constraint.name.empty());
     EXPECT_GT(constraint.sentence.size(), 10u) << constraint.name;
   }
+}
+
+TEST(CheckSupport, TakesTransposedConvolutionsSlopesAndLinearResize) {
+  const std::string body = R"(
+    x = Input float32[1x4x4x2]
+    w = InputConstant float32[3x2x2x2] random(7)
+    s = InputConstant float32[1x1x1x3] random(8)
+    c = TransposeConvolution(x, w) {h_kernel=2, w_kernel=2, h_stride=2, w_stride=2, channel_last=true}
+    p = PRelu(c, s)
+    r = Resize(p) {mode="linear", transform_mode="align_corners", sizes=[1, 20, 20, 3], scales=[1, 2.5, 2.5, 1]}
+    y = Output(r))";
+  EXPECT_THAT(Reasons(body, "aries-rb"), IsEmpty());
+  EXPECT_THAT(Reasons(body, "regulus-ra"), IsEmpty());
+}
+
+TEST(CheckSupport, SaysWhatATransposedConvolutionMayNot) {
+  EXPECT_THAT(Reasons(R"(
+    x = Input float32[1x4x4x2]
+    w = InputConstant float32[3x2x2x2] random(7)
+    s = InputConstant float32[1x5x1x1] random(8)
+    c = TransposeConvolution(x, w) {h_kernel=2, w_kernel=2, h_stride=2, w_stride=2, north_padding=2, channel_last=true}
+    d = Slice(c) {axis=[1], start=[0], end=[5], step=[1]}
+    p = PRelu(d, s)
+    y = Output(p))",
+                      "aries-rb"),
+              ElementsAre(HasSubstr("found: 2x0 (at most 1x1)"),
+                          HasSubstr("p: The slopes of a PRelu must be constant")));
+}
+
+TEST(CheckSupport, TablesNeedTheLookupUnit) {
+  const std::string body = R"(
+    x = Input float32[1x8]
+    a = HardSigmoid(x)
+    b = HardSwish(a)
+    c = Swish(b)
+    y = Output(c))";
+  EXPECT_THAT(Reasons(body, "aries-rb"), IsEmpty());
+  EXPECT_THAT(Reasons(body, "regulus-ra"),
+              ElementsAre(HasSubstr("found: HardSigmoid"), HasSubstr("found: HardSwish"),
+                          HasSubstr("found: Swish")));
 }
 
 }  // namespace
