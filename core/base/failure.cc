@@ -107,7 +107,9 @@ absl::Status Failure(FailureCode code, absl::string_view message) {
 
 absl::Status WithFailureCode(absl::Status status, FailureCode code) {
   if (!status.ok() && !status.GetPayload(kPayloadUrl).has_value()) {
-    status.SetPayload(kPayloadUrl, absl::Cord(absl::StrCat(static_cast<int>(code))));
+    // Through string_view: clang 19 and g++ 12 spell the symbol of Cord's std::string form differently.
+    const std::string text = absl::StrCat(static_cast<int>(code));
+    status.SetPayload(kPayloadUrl, absl::Cord(absl::string_view(text)));
   }
   return status;
 }
