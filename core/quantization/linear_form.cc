@@ -1,5 +1,6 @@
 #include "core/quantization/linear_form.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "core/ops/matmul.h"
 #include "core/ops/normalization.h"
 #include "core/ops/op_def.h"
+#include "core/ops/transpose_convolution.h"
 
 namespace qb {
 namespace {
@@ -30,9 +32,11 @@ std::vector<float> Values(const Tensor& tensor) {
   return std::vector<float>(values.begin(), values.end());
 }
 
-absl::StatusOr<LinearForm> FromConvolution(const Node& node) {
-  const ConvolutionAttrs& attrs = node.attrs<ConvolutionAttrs>();
-  const Shape& shape = node.operand(ConvolutionAttrs::kInput)->shape();
+// What ConvolutionAttrs and TransposeConvolutionAttrs share.
+template <typename Attrs>
+absl::StatusOr<LinearForm> FromWindow(const Node& node) {
+  const Attrs& attrs = node.attrs<Attrs>();
+  const Shape& shape = node.operand(Attrs::kInput)->shape();
   if (!attrs.channel_last) {
     return Unsupported(node, "channels come first; the layout pass puts them last");
   }
@@ -40,12 +44,11 @@ absl::StatusOr<LinearForm> FromConvolution(const Node& node) {
     return Unsupported(node, absl::StrCat("batch ", shape[0], "; 1 is accepted"));
   }
   LinearForm form;
-  form.input = node.operand(ConvolutionAttrs::kInput);
-  form.weights = node.operand(ConvolutionAttrs::kWeights)->constant();
+  form.input = node.operand(Attrs::kInput);
+  form.weights = node.operand(Attrs::kWeights)->constant();
   const size_t channels = static_cast<size_t>(form.weights.shape()[0]);
-  form.bias = node.operand_count() > ConvolutionAttrs::kBias
-                  ? Values(node.operand(ConvolutionAttrs::kBias)->constant())
-                  : std::vector<float>(channels, 0.0f);
+  form.bias = node.operand_count() > Attrs::kBias ? Values(node.operand(Attrs::kBias)->constant())
+                                                  : std::vector<float>(channels, 0.0f);
   form.groups = attrs.group_number;
   form.pad_bottom = attrs.south_padding;
   form.pad_right = attrs.east_padding;
@@ -63,6 +66,23 @@ absl::StatusOr<LinearForm> FromConvolution(const Node& node) {
                  .out_rows = node.shape()[1],
                  .out_columns = node.shape()[2]};
   form.activation = attrs.activation;
+  return form;
+}
+
+absl::StatusOr<LinearForm> FromTransposeConvolution(const Node& node) {
+  const auto& attrs = node.attrs<TransposeConvolutionAttrs>();
+  const int64_t rows_reached = attrs.h_dilation * (attrs.h_kernel - 1);
+  const int64_t columns_reached = attrs.w_dilation * (attrs.w_kernel - 1);
+  if (std::max(attrs.north_padding, attrs.south_padding) > rows_reached ||
+      std::max(attrs.west_padding, attrs.east_padding) > columns_reached) {
+    return Unsupported(node,
+                       "a padding that cuts off more than the kernel's border; up to dilation * "
+                       "(kernel - 1) is accepted");
+  }
+  QB_ASSIGN_OR_RETURN(LinearForm form, FromWindow<TransposeConvolutionAttrs>(node));
+  form.transposed = true;
+  form.out_pad_bottom = attrs.south_out_padding;
+  form.out_pad_right = attrs.east_out_padding;
   return form;
 }
 
@@ -151,6 +171,7 @@ bool IsMatrixByConstant(const Node& node) {
 bool IsLinear(const Node& node) {
   switch (node.op()) {
     case OpKind::kConvolution:
+    case OpKind::kTransposeConvolution:
     case OpKind::kBatchnorm:
       return true;
     case OpKind::kMatMul:
@@ -166,7 +187,9 @@ absl::StatusOr<LinearForm> LinearFormOf(const Node& node) {
   }
   switch (node.op()) {
     case OpKind::kConvolution:
-      return FromConvolution(node);
+      return FromWindow<ConvolutionAttrs>(node);
+    case OpKind::kTransposeConvolution:
+      return FromTransposeConvolution(node);
     case OpKind::kBatchnorm:
       return FromBatchnorm(node);
     default:

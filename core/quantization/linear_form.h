@@ -1,4 +1,5 @@
-// One shape for everything that multiplies a varying value by constant weights: convolutions,
+// One shape for everything that multiplies a varying value by constant weights: convolutions, plain
+// and transposed,
 // matrix products with a constant right side, and batch normalizations that stand alone.
 #pragma once
 
@@ -22,6 +23,10 @@ struct LinearForm {
   std::vector<float> bias;  // [M]
   int64_t groups = 1;
   int64_t pad_bottom = 0, pad_right = 0;
+  // A transposed convolution: `window` says how input pixels spread, and rows and columns follow
+  // that no tap reaches.
+  bool transposed = false;
+  int64_t out_pad_bottom = 0, out_pad_right = 0;
   // Of the input as the convolution sees it; a matrix product has one column and rows = M of [M,
   // K].
   WindowGeometry window;
@@ -39,7 +44,7 @@ bool IsLinear(const Node& node);
 absl::StatusOr<LinearForm> LinearFormOf(const Node& node);
 
 // The mean of y before the activation over all output positions, per output channel, from the mean
-// that each tap meets (WindowSums divided by the positions).
+// that each tap meets (WindowSums divided by the positions). Precondition: not transposed.
 std::vector<double> MeanBeforeActivation(const LinearForm& form,
                                          const std::vector<double>& tap_means);
 

@@ -13,6 +13,7 @@
 #include "core/integer/tables.h"
 #include "core/ops/elementwise.h"
 #include "core/ops/normalization.h"
+#include "core/ops/prelu.h"
 #include "core/quantization/lowering.h"
 #include "core/quantization/weight_quantization.h"
 
@@ -97,6 +98,37 @@ absl::Status LowerElementwise(Lowering& lowering, const Node* node) {
     params.shift = scaling->shift;
   }
   lowering.AddLayer(node->name(), {a.tensor, b.tensor}, lowering.AddValue(node), params);
+  return absl::OkStatus();
+}
+
+absl::Status LowerPRelu(Lowering& lowering, const Node* node) {
+  // Slopes so small vanish in any code; a multiplier of zero is exact.
+  constexpr double kSmallestMultiplier = 0x1p-40;
+  const Node* input = node->operand(PReluOperands::kInput);
+  const Node* slope = node->operand(PReluOperands::kSlope);
+  const Shape& shape = slope->shape();
+  const bool along_channels =
+      shape.elements() == 1 || (shape.rank() > 0 && shape[shape.rank() - 1] == shape.elements());
+  if (!slope->is_constant() || input->is_constant() || !along_channels) {
+    return UnsupportedLayer(*node, absl::StrCat("slopes of shape ", shape.ToString(),
+                                                "; a constant one, or one for each channel, is "
+                                                "accepted"));
+  }
+  const double ratio = static_cast<double>(lowering.scale(input).scale) /
+                       static_cast<double>(lowering.scale(node).scale);
+  integer::PReluParams params;
+  params.positive = RequantFor(ratio);
+  for (const float value : slope->constant().values<float>()) {
+    if (!std::isfinite(value)) {
+      return UnsupportedLayer(*node, "a slope that is NaN or infinite");
+    }
+    const double multiplier = std::abs(static_cast<double>(value)) * ratio;
+    params.negative.push_back(multiplier < kSmallestMultiplier ? integer::Requant{}
+                                                               : RequantFor(multiplier));
+    params.negate.push_back(value < 0.0f ? 1 : 0);
+  }
+  lowering.AddLayer(node->name(), {lowering.tensor(input)}, lowering.AddValue(node),
+                    std::move(params));
   return absl::OkStatus();
 }
 

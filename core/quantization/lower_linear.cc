@@ -1,4 +1,4 @@
-// Convolutions, matrix products and lone batch normalizations.
+// Convolutions (plain and transposed), matrix products and lone batch normalizations.
 #include <utility>
 #include <vector>
 
@@ -42,7 +42,13 @@ absl::Status LowerLinear(Lowering& lowering, const Node* node) {
   QB_ASSIGN_OR_RETURN(
       integer::ConvParams conv,
       QuantizeLinear(*node, form, lowering.scale(form.input), lowering.scale(node)));
-  lowering.AddLinearLayer(node, lowering.AddValue(node), std::move(conv));
+  if (form.transposed) {
+    lowering.AddLinearLayer(
+        node, lowering.AddValue(node),
+        integer::ConvTransposeParams{std::move(conv), form.out_pad_bottom, form.out_pad_right});
+  } else {
+    lowering.AddLinearLayer(node, lowering.AddValue(node), std::move(conv));
+  }
   return absl::OkStatus();
 }
 

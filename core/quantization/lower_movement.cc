@@ -129,11 +129,19 @@ absl::Status LowerResize(Lowering& lowering, const Node* node) {
   const ResizeAttrs& attrs = node->attrs<ResizeAttrs>();
   const Shape& from = node->operand(0)->shape();
   const Shape& to = node->shape();
-  if (attrs.mode != ResizeMode::kNearest || from.rank() != 4 || from[0] != to[0] ||
+  if (attrs.mode == ResizeMode::kCubic || from.rank() != 4 || from[0] != to[0] ||
       from[3] != to[3]) {
     return UnsupportedLayer(
-        *node, absl::StrCat(NameOfEnum(attrs.mode), " from ", from.ToString(), " to ",
-                            to.ToString(), "; nearest over rows and columns is accepted"));
+        *node,
+        absl::StrCat(NameOfEnum(attrs.mode), " from ", from.ToString(), " to ", to.ToString(),
+                     "; nearest or linear over rows and columns is accepted"));
+  }
+  if (attrs.mode == ResizeMode::kLinear) {
+    integer::ResizeLinearParams params;
+    QB_ASSIGN_OR_RETURN(params.rows, LinearPlaces(attrs, 1, from[1], to[1], params.fraction_bits));
+    QB_ASSIGN_OR_RETURN(params.columns,
+                        LinearPlaces(attrs, 2, from[2], to[2], params.fraction_bits));
+    return AddMove(lowering, node, std::move(params));
   }
   integer::ResizeNearestParams params;
   QB_ASSIGN_OR_RETURN(params.row_index, NearestIndices(attrs, 1, from[1], to[1]));

@@ -23,12 +23,14 @@ struct LoweringRow {
 // Operators with an integer form of their own. Pointwise ones are lookup tables and not listed.
 constexpr auto kRows = std::to_array<LoweringRow>({
     {OpKind::kConvolution, LowerLinear},
+    {OpKind::kTransposeConvolution, LowerLinear},
     {OpKind::kBatchnorm, LowerLinear},
     {OpKind::kMatMul, LowerMatMul},
     {OpKind::kAdding, LowerElementwise},
     {OpKind::kSub, LowerElementwise},
     {OpKind::kMultiply, LowerElementwise},
     {OpKind::kDiv, LowerElementwise},
+    {OpKind::kPRelu, LowerPRelu},
     {OpKind::kSoftmax, LowerSoftmax},
     {OpKind::kPooling, LowerPooling},
     {OpKind::kGlobalAveragePooling, LowerGlobalPooling},
@@ -52,6 +54,11 @@ absl::Status UnsupportedLayer(const Node& node, absl::string_view what) {
   return Failure(FailureCode::kUnsupportedOperator,
                  absl::StrCat("quantization: layer '", node.name(), "' (", OpDefOf(node.op()).name,
                               "): ", what));
+}
+
+const integer::ConvParams& ConvOf(const integer::Layer& layer) {
+  const auto* transposed = std::get_if<integer::ConvTransposeParams>(&layer.params);
+  return transposed == nullptr ? std::get<integer::ConvParams>(layer.params) : transposed->conv;
 }
 
 ValueScale ScaleOfConstant(const Tensor& constant) {
@@ -106,7 +113,7 @@ void Lowering::AddLayer(std::string name, std::vector<int> inputs, int output,
       {std::move(name), std::move(inputs), output, std::move(params)});
 }
 
-void Lowering::AddLinearLayer(const Node* node, int output, integer::ConvParams params) {
+void Lowering::AddLinearLayer(const Node* node, int output, integer::LayerParams params) {
   lowered_.linear_layers.push_back({node, lowered_.network.layers.size()});
   AddLayer(node->name(), {tensor(node->operand(0))}, output, std::move(params));
 }

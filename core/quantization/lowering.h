@@ -20,7 +20,8 @@ using ValueScales = absl::flat_hash_map<const Node*, ValueScale>;
 struct LoweredNetwork {
   struct LinearLayer {
     const Node* node = nullptr;
-    size_t layer = 0;  // index into network.layers; its params are ConvParams
+    size_t layer =
+        0;  // index into network.layers; its params are ConvParams or ConvTransposeParams
   };
   integer::Network network;
   std::vector<LinearLayer> linear_layers;  // in execution order
@@ -56,7 +57,7 @@ class Lowering {
   // A constant's codes at `scale`.
   int AddConstant(const Node& constant, const ValueScale& scale);
   void AddLayer(std::string name, std::vector<int> inputs, int output, integer::LayerParams params);
-  void AddLinearLayer(const Node* node, int output, integer::ConvParams params);
+  void AddLinearLayer(const Node* node, int output, integer::LayerParams params);
 
  private:
   absl::Status LowerValue(const Node* node);
@@ -72,10 +73,14 @@ absl::Status UnsupportedLayer(const Node& node, absl::string_view what);
 // The scale for a constant tensor's codes: all 256 when it is never negative.
 ValueScale ScaleOfConstant(const Tensor& constant);
 
+// Weights and bias of a linear layer. Precondition: the layer is one.
+const integer::ConvParams& ConvOf(const integer::Layer& layer);
+
 absl::Status LowerLinear(Lowering& lowering, const Node* node);  // lower_linear.cc
 absl::Status LowerMatMul(Lowering& lowering, const Node* node);
 absl::Status LowerLookup(Lowering& lowering, const Node* node);  // lower_elementwise.cc
 absl::Status LowerElementwise(Lowering& lowering, const Node* node);
+absl::Status LowerPRelu(Lowering& lowering, const Node* node);
 absl::Status LowerSoftmax(Lowering& lowering, const Node* node);
 absl::Status LowerPooling(Lowering& lowering, const Node* node);  // lower_pooling.cc
 absl::Status LowerGlobalPooling(Lowering& lowering, const Node* node);

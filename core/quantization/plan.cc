@@ -20,8 +20,8 @@ namespace {
 
 constexpr double kLargestFill = 1e30;
 
-// The operand whose elements the result's elements are copies of, so that codes can be copied; null
-// when there is none.
+// The operand whose elements the result's elements are copies of, or lie between, so that codes
+// need no other scale; null when there is none.
 const Node* CopiedOperand(const Node& node) {
   switch (node.op()) {
     case OpKind::kReshape:
@@ -37,7 +37,7 @@ const Node* CopiedOperand(const Node& node) {
     case OpKind::kPooling:
       return node.attrs<PoolingAttrs>().pool_type == PoolType::kMax ? node.operand(0) : nullptr;
     case OpKind::kResize:
-      return node.attrs<ResizeAttrs>().mode == ResizeMode::kNearest ? node.operand(0) : nullptr;
+      return node.attrs<ResizeAttrs>().mode != ResizeMode::kCubic ? node.operand(0) : nullptr;
     default:
       return nullptr;
   }
@@ -98,7 +98,9 @@ absl::StatusOr<CalibrationRequest> QuantizationPlan::Request(int64_t window_samp
   if (window_samples > 0) {
     for (const Node* node : linear_nodes_) {
       QB_ASSIGN_OR_RETURN(const LinearForm form, LinearFormOf(*node));
-      request.windows.push_back({node, form.input, form.window});
+      if (!form.transposed) {  // tap means are those of a sliding window
+        request.windows.push_back({node, form.input, form.window});
+      }
     }
   }
   return request;

@@ -10,6 +10,7 @@
 #include "core/ops/matmul.h"
 #include "core/ops/movement.h"
 #include "core/ops/pointwise.h"
+#include "core/ops/transpose_convolution.h"
 
 namespace qb {
 namespace {
@@ -158,6 +159,8 @@ Interval OfNode(const Node& node, const Ranges& ranges) {
       return OfConstant(node.constant());
     case OpKind::kConvolution:
       return AfterActivation(node.attrs<ConvolutionAttrs>().activation, {});
+    case OpKind::kTransposeConvolution:
+      return AfterActivation(node.attrs<TransposeConvolutionAttrs>().activation, {});
     case OpKind::kMatMul:
       return AfterActivation(node.attrs<MatMulAttrs>().activation, {});
     case OpKind::kAdding:

@@ -55,8 +55,7 @@ std::vector<LayerReport> Report(const QuantizationPlan& plan, const ValueScales&
                                 const std::map<int64_t, double>& shifts) {
   std::map<int64_t, const integer::ConvParams*> linear;
   for (const LoweredNetwork::LinearLayer& layer : lowered.linear_layers) {
-    linear[layer.node->id()] =
-        &std::get<integer::ConvParams>(lowered.network.layers[layer.layer].params);
+    linear[layer.node->id()] = &ConvOf(lowered.network.layers[layer.layer]);
   }
   std::vector<LayerReport> reports;
   for (const Node* node : plan.values()) {

@@ -320,5 +320,87 @@ TEST(Quantize, SurvivesAModelThatIsAlwaysZero) {
   }
 }
 
+TEST(Quantize, KeepsATransposedConvolution) {
+  EXPECT_GT(SqnrOf(R"(
+    x = Input float32[1x5x6x8]
+    w = InputConstant float32[12x3x3x4] random(7)
+    b = InputConstant float32[12] random(8)
+    c = TransposeConvolution(x, w, b) {h_kernel=3, w_kernel=3, h_stride=2, w_stride=3, north_padding=1, west_padding=2, east_padding=1, south_out_padding=1, east_out_padding=2, group_number=2, channel_last=true}
+    v = InputConstant float32[4x1x1x12] random(9)
+    d = Convolution(c, v) {channel_last=true, activation="relu"}
+    y = Output(d))"),
+            30.0);
+}
+
+TEST(Quantize, RefusesPaddingBeyondTheKernel) {
+  const absl::StatusOr<Graph> graph = Parse(R"(
+    x = Input float32[1x5x6x8]
+    w = InputConstant float32[4x2x2x8] random(7)
+    c = TransposeConvolution(x, w) {h_kernel=2, w_kernel=2, north_padding=2, channel_last=true}
+    y = Output(c))");
+  ASSERT_THAT(graph, testing::IsOk());
+  const auto set = MakeRandomDataset(InputsOf(*graph), 2, 5);
+  const absl::Status status = QuantizeGraph(*graph, *set).status();
+  EXPECT_EQ(FailureCodeOf(status), FailureCode::kUnsupportedOperator);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("layer 'c' (TransposeConvolution): a padding"));
+}
+
+TEST(Quantize, KeepsSlopesOfEachSign) {
+  for (const char* slope : {"[0.25, 0, -0.5, 1]", "[0.1, 0.2, 0.3, 2]"}) {
+    EXPECT_GT(SqnrOf(absl::StrCat(R"(
+      x = Input float32[1x5x6x4]
+      s = InputConstant float32[1x1x1x4] )",
+                                  slope, R"(
+      p = PRelu(x, s)
+      y = Output(p))")),
+              32.0);
+  }
+}
+
+TEST(Quantize, RefusesSlopesThatAreNotOfChannels) {
+  const absl::StatusOr<Graph> graph = Parse(R"(
+    x = Input float32[1x5x6x4]
+    s = InputConstant float32[1x5x1x1] random(3)
+    p = PRelu(x, s)
+    y = Output(p))");
+  ASSERT_THAT(graph, testing::IsOk());
+  const auto set = MakeRandomDataset(InputsOf(*graph), 2, 5);
+  EXPECT_THAT(std::string(QuantizeGraph(*graph, *set).status().message()),
+              HasSubstr("layer 'p' (PRelu): slopes of shape 1x5x1x1"));
+}
+
+TEST(Quantize, KeepsLinearResizeInEveryMode) {
+  for (const char* mode : {"half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners"}) {
+    for (const char* sizes :
+         {"[1, 11, 9, 4], scales=[1, 2.2, 1.5, 1]", "[1, 3, 2, 4], scales=[1, 0.6, 0.34, 1]",
+          "[1, 1, 13, 4], scales=[1, 0.2, 2.2, 1]"}) {
+      SCOPED_TRACE(absl::StrCat(mode, " ", sizes));
+      EXPECT_GT(SqnrOf(absl::StrCat(R"(
+        x = Input float32[1x5x6x4]
+        r = Resize(x) {mode="linear", transform_mode=")",
+                                    mode, "\", sizes=", sizes, "}\n y = Output(r)")),
+                32.0);
+    }
+  }
+}
+
+TEST(Quantize, OneTableForEachFunction) {
+  for (const char* function : {"HardSigmoid(x) {alpha=0.3}", "HardSwish(x)", "Swish(x)"}) {
+    SCOPED_TRACE(function);
+    const std::string body =
+        absl::StrCat("x = Input float32[1x64]\n r = ", function, "\n y = Output(r)");
+    EXPECT_GT(SqnrOf(body), 30.0);
+    const absl::StatusOr<Graph> graph = Parse(body);
+    ASSERT_THAT(graph, testing::IsOk());
+    const auto set = MakeRandomDataset(InputsOf(*graph), 2, 5);
+    const absl::StatusOr<QuantizedModel> model = QuantizeGraph(*graph, *set);
+    ASSERT_THAT(model, testing::IsOk());
+    // Quantize, table, dequantize.
+    ASSERT_EQ(model->network.layers.size(), 3u);
+    EXPECT_TRUE(std::holds_alternative<integer::LutParams>(model->network.layers[1].params));
+  }
+}
+
 }  // namespace
 }  // namespace qb

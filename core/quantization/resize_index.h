@@ -1,4 +1,4 @@
-// Which row or column each output position of a nearest-neighbour resize copies.
+// Which rows or columns each output position of a resize is made of.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 
+#include "core/integer/network.h"
 #include "core/ops/movement.h"
 
 namespace qb {
@@ -15,5 +16,9 @@ namespace qb {
 // those of the kernel.
 absl::StatusOr<std::vector<int32_t>> NearestIndices(const ResizeAttrs& attrs, int64_t axis,
                                                     int64_t from, int64_t to);
+
+// The same for a linear resize: between which two elements a position lies, and where between them.
+absl::StatusOr<integer::LinearAxis> LinearPlaces(const ResizeAttrs& attrs, int64_t axis,
+                                                 int64_t from, int64_t to, int32_t fraction_bits);
 
 }  // namespace qb

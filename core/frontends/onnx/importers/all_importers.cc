@@ -24,6 +24,7 @@ constexpr auto kImporters = std::to_array<OpImporter>({
     {"Constant", kOldest, kNewest, ImportConstant},
     {"ConstantOfShape", 9, kNewest, ImportConstantOfShape},
     {"Conv", kOldest, kNewest, ImportConv},
+    {"ConvTranspose", kOldest, kNewest, ImportConvTranspose},
     {"DepthToSpace", kOldest, kNewest, ImportDepthToSpace},
     {"Div", kOldest, kNewest, ImportBinary},
     {"Dropout", kOldest, kNewest, ImportDropout},

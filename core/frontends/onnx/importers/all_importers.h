@@ -25,6 +25,7 @@ const OpImporter* FindImporter(absl::string_view op_type);
 
 // convolution.cc
 absl::Status ImportConv(NodeImporter& node);
+absl::Status ImportConvTranspose(NodeImporter& node);
 // pooling.cc
 absl::Status ImportAveragePool(NodeImporter& node);
 absl::Status ImportMaxPool(NodeImporter& node);

@@ -167,25 +167,17 @@ absl::Status ImportLeakyRelu(NodeImporter& node) {
   return node.Finish(node.Add("", OpKind::kLeakyRelu, {input}, std::move(attrs)));
 }
 
-// One slope: LeakyRelu. Otherwise relu(x) - slope * relu(-x).
+// One slope for all elements is a LeakyRelu, which needs no second operand.
 absl::Status ImportPRelu(NodeImporter& node) {
   QB_ASSIGN_OR_RETURN(Node * input, node.Input(0, "X"));
   QB_ASSIGN_OR_RETURN(Node * slope, node.Input(1, "slope"));
   QB_ASSIGN_OR_RETURN(const Shape result, BroadcastShapes(input->shape(), slope->shape()));
-  if (result != input->shape()) {
-    return absl::InvalidArgumentError(absl::StrCat("the slope of shape ", slope->shape().ToString(),
-                                                   " does not broadcast to ",
-                                                   input->shape().ToString()));
-  }
   LeakyReluAttrs leaky;
-  if (IsUniform(slope, &leaky.leaky_alpha)) {
+  if (result == input->shape() && IsFloat(input->type().dtype) &&
+      IsUniform(slope, &leaky.leaky_alpha)) {
     return node.Finish(node.Add("", OpKind::kLeakyRelu, {input}, std::move(leaky)));
   }
-  QB_ASSIGN_OR_RETURN(Node * positive, node.Add("positive", OpKind::kRelu, {input}));
-  QB_ASSIGN_OR_RETURN(Node * negated, node.Add("negated", OpKind::kNeg, {input}));
-  QB_ASSIGN_OR_RETURN(Node * negative, node.Add("negative", OpKind::kRelu, {negated}));
-  QB_ASSIGN_OR_RETURN(Node * sloped, node.Add("sloped", OpKind::kMultiply, {negative, slope}));
-  return node.Finish(node.Add("", OpKind::kSub, {positive, sloped}));
+  return node.Finish(node.Add("", OpKind::kPRelu, {input, slope}));
 }
 
 absl::Status ImportReciprocal(NodeImporter& node) {

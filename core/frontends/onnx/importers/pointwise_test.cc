@@ -81,11 +81,12 @@ TEST(ImportPRelu, OneSlopeIsLeakyRelu) {
   EXPECT_THAT(model.Text(), HasSubstr("y = LeakyRelu(x) {leaky_alpha=0.5}"));
 }
 
-TEST(ImportPRelu, SlopesPerChannelAreComputed) {
+TEST(ImportPRelu, SlopesStayOneOperator) {
   ModelBuilder model(13);
   model.Input("x", {1, 2, 1, 2}).Output("y");
   model.Floats("s", {2, 1, 1}, {0.5f, 0.25f});
   model.Node("PRelu", {"x", "s"}, {"y"});
+  EXPECT_THAT(model.Text(), HasSubstr("y = PRelu(x, s)"));
   const std::vector<Tensor> outputs = model.Run({Tensor::OfFloats({1, 2, 1, 2}, {-4, 4, -4, 4})});
   ASSERT_EQ(outputs.size(), 1u);
   EXPECT_THAT(FloatsOf(outputs[0]), ElementsAre(-2, 4, -1, 4));
