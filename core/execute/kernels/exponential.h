@@ -30,8 +30,9 @@ inline float Exponential(float x) {
   p = p * r + 0.5f;
   p = p * r + 1.0f;
   p = p * r + 1.0f;
-  const int32_t exponent = static_cast<int32_t>(k);
-  const float result = p * std::bit_cast<float>((exponent + 127) << 23);
+  // k as an integer from the low bits of the rounding sum, which is defined for NaN too (p is NaN then).
+  const uint32_t exponent = std::bit_cast<uint32_t>(shifted) - std::bit_cast<uint32_t>(shifter);
+  const float result = p * std::bit_cast<float>((exponent + 127u) << 23);
   return x < low ? 0.0f : result;
 }
 
