@@ -137,7 +137,6 @@ TEST(Compile, WrongRequestsHaveTheirCode) {
   request.parse.target = request.quantize.target = "aries";
   EXPECT_EQ(code(request, Config()), FailureCode::kTargetError);
   request = Request(dir.File("a.mxq"), 1);
-  EXPECT_EQ(code(request, Config("inferenceScheme: global8")), FailureCode::kTargetError);
   request.parse.target = request.quantize.target = "regulus-rb";
   EXPECT_EQ(code(request, Config("inferenceScheme: multi")), FailureCode::kTargetError);
   request = Request(dir.File("a.mxq"), 1);
@@ -153,6 +152,19 @@ TEST(Compile, WrongRequestsHaveTheirCode) {
   request.quantize.require_device = true;
   EXPECT_EQ(code(request, Config("device: gpu")), FailureCode::kDeviceUnavailable);
   EXPECT_TRUE(FilesIn(dir.path()).empty());
+}
+
+TEST(Compile, AllModesOfATargetGoIntoOneExecutable) {
+  testing::TempDir dir;
+  NullProgressSink sink;
+  CancelToken cancel;
+  QB_ASSERT_OK(
+      Compile(Request(dir.File("a.mxq"), 2), Config("inferenceScheme: all"), sink, cancel));
+  QB_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<MxqFile> file, MxqFile::Open(dir.File("a.mxq")));
+  EXPECT_EQ(file->manifest()["core_modes"].items().size(), 4u);
+  for (const char* mode : {"single", "multi", "global4", "global8"}) {
+    EXPECT_EQ(file->programs().count(mode), 1u) << mode;
+  }
 }
 
 TEST(Compile, RandomCalibrationWarns) {
