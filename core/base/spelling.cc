@@ -61,7 +61,7 @@ std::vector<std::string> SimilarWords(absl::string_view word, absl::Span<const s
     // A beginning of a word is meant as that word, however long the rest is.
     if (word.size() > 3 && absl::StartsWithIgnoreCase(candidate, word)) {
       begun.push_back(candidate);
-    } else if (distance <= std::max<size_t>(1, candidate.size() / 4)) {
+    } else if (distance <= std::max<size_t>(1, candidate.size() / 3)) {
       close.push_back(candidate);
     }
   }

@@ -14,6 +14,7 @@
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
 #include "core/compiler/accuracy_check.h"
+#include "core/compiler/layer_names.h"
 #include "core/compiler/load_model.h"
 #include "core/compiler/phases.h"
 #include "core/compiler/provenance.h"
@@ -119,21 +120,9 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenCalibration(const QuantizeRequest& 
   return OpenDataset(request.calibration_paths[0], inputs, phases);
 }
 
-absl::StatusOr<QuantizationOptions> QuantizationOptionsOf(const CompileConfig& config,
-                                                          int threads) {
-  const auto refuse = [](absl::string_view what) {
-    return Failure(FailureCode::kConfigError, absl::StrCat(what, " is not supported yet"));
-  };
+// What has no part yet was refused when the config was resolved.
+QuantizationOptions QuantizationOptionsOf(const CompileConfig& config, int threads) {
   QuantizationOptions options;
-  if (config.Int("calibration.method") > 1) {
-    return refuse("calibration.method 2 and 3 (zero points)");
-  }
-  if (config.Int("calibration.mode") > 1) {
-    return refuse("calibration.mode 2 (Histogram)");
-  }
-  if (config.Int("calibration.output") != 0) {
-    return refuse("calibration.output 1 and 2");
-  }
   options.method = static_cast<QuantizationMethod>(config.Int("calibration.method"));
   options.calibration.mode = static_cast<CalibrationMode>(config.Int("calibration.mode"));
   options.calibration.percentile = config.Float("calibration.maxPercentile.percentile");
@@ -195,11 +184,11 @@ absl::StatusOr<CompileResult> QuantizeFrom(const QuantizeRequest& request,
   QB_ASSIGN_OR_RETURN(const TargetSpec* target, ChooseTarget(request.target, config));
   QB_ASSIGN_OR_RETURN(const std::string device,
                       ChooseDevice(config, request.require_device, phases));
-  QB_ASSIGN_OR_RETURN(const QuantizationOptions options,
-                      QuantizationOptionsOf(config, request.threads));
+  const QuantizationOptions options = QuantizationOptionsOf(config, request.threads);
   QB_ASSIGN_OR_RETURN(MbltFile mblt, ReadMblt(mblt_path));
   const SupportReport support = CheckSupport(mblt.graph, *target);
   QB_RETURN_IF_ERROR(RequireFullSupport(support, *target));
+  QB_RETURN_IF_ERROR(CheckLayerNames(config, mblt.graph));
   QB_RETURN_IF_ERROR(SaveConfig(request.config_save_path, config));
   const std::vector<InputSpec> inputs = InputSpecsOf(mblt.graph);
   QB_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> calibration,

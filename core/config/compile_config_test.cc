@@ -1,5 +1,6 @@
 #include "core/config/compile_config.h"
 
+#include "absl/strings/str_cat.h"
 #include "core/base/failure.h"
 #include "core/base/testing/status_matchers.h"
 #include "core/config/schema.h"
@@ -106,6 +107,79 @@ TEST(ConfigText, HostileTextIsRefused) {
         std::string("a: 1\na: 2"), std::string("a: [1"), std::string(5 << 20, ' ')}) {
     EXPECT_FALSE(ParseConfigText(text, "x").ok()) << text.substr(0, 40);
   }
+}
+
+TEST(ConfigText, HugeDeepAndBinaryFilesAreRefused) {
+  std::string blocks;
+  for (int i = 0; i < 10000; ++i) {
+    blocks += "- ";
+  }
+  std::string objects;
+  for (int i = 0; i < 10000; ++i) {
+    objects += "{\"a\":";
+  }
+  std::string wide = "{";
+  for (int i = 0; i < 50000; ++i) {
+    wide += absl::StrCat("\"key", i, "\":{},");
+  }
+  wide.back() = '}';
+  for (const std::string& text :
+       {std::string(10 << 20, 'a'), "{\"a\":" + std::string(10 << 20, ' '), blocks + "a",
+        std::string(10000, '['), objects, std::string("device: c\0pu", 12),
+        std::string("{\"device\":\"c\0pu\"}", 18), wide}) {
+    ConfigSources sources;
+    sources.file_text = text;
+    sources.file_name = "hostile";
+    const absl::Status status = CompileConfig::Resolve(sources).status();
+    EXPECT_EQ(FailureCodeOf(status), FailureCode::kConfigError) << text.substr(0, 40);
+    EXPECT_LT(status.message().size(), 20000u);
+  }
+}
+
+TEST(ConfigText, AnchorsAreReadTagsAndMergeKeysAreNot) {
+  QB_ASSERT_OK_AND_ASSIGN(const Json value, ParseConfigText("a: &x [1, 2]\nb: *x\n", "x"));
+  EXPECT_EQ(value.Dump(), R"({"a":[1,2],"b":[1,2]})");
+  EXPECT_THAT(ParseConfigText("a: !!int 3", "x"),
+              testing::StatusIs(absl::StatusCode::kInvalidArgument,
+                                HasSubstr("line 1, column 4: the tag 'tag:yaml.org,2002:int'")));
+  EXPECT_THAT(ParseConfigText("a: &x {b: 1}\nc:\n  <<: *x\n", "x"),
+              testing::StatusIs(absl::StatusCode::kInvalidArgument,
+                                HasSubstr("merge keys (<<) are not accepted")));
+}
+
+TEST(CompileConfig, ADotDoesNotReachIntoASection) {
+  EXPECT_THAT(FromText(R"({"calibration.mode":0,"calibration":{"maxPercentile.percentile":1}})"),
+              testing::StatusIs(absl::StatusCode::kInvalidArgument,
+                                AllOf(HasSubstr("calibration.mode: unknown key"),
+                                      HasSubstr("maxPercentile.percentile: unknown key"))));
+}
+
+TEST(CompileConfig, ProblemsComeOneByOne) {
+  const absl::Status status =
+      FromText("device: tpu\n\"a\\nb: c\": 1\nllm: {apply: true}\n").status();
+  const std::vector<ConfigProblem> problems = ConfigProblemsOf(status);
+  ASSERT_EQ(problems.size(), 3u);
+  EXPECT_EQ(problems[0].path, "device");
+  EXPECT_THAT(problems[1].text, HasSubstr("unknown key"));
+  EXPECT_EQ(problems[2].path, "llm.apply");
+}
+
+TEST(CompileConfig, ValuesWithoutAPartAreRefusedButDump) {
+  EXPECT_THAT(FromText("calibration: {mode: 2, output: 1, method: 3}"),
+              testing::StatusIs(absl::StatusCode::kInvalidArgument,
+                                AllOf(HasSubstr("calibration.mode: 2 is not supported yet"),
+                                      HasSubstr("calibration.output: 1 is not"),
+                                      HasSubstr("calibration.method: 3 is not"))));
+}
+
+TEST(CompileConfig, LetterboxModesAreThoseOfItsBackend) {
+  const auto text = [](absl::string_view backend) {
+    return absl::StrCat(R"({"preprocessing":{"pipeline":[{"op":"letterbox","height":8,"width":8,)",
+                        R"("mode":"lanczos","backend":")", backend, R"("}]}})");
+  };
+  QB_EXPECT_OK(FromText(text("opencv")));
+  EXPECT_FALSE(FromText(text("torch")).ok());
+  EXPECT_FALSE(FromText(text("pil")).ok());
 }
 
 TEST(ConfigText, ScalarsKeepTheirType) {

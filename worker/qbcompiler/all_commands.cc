@@ -12,18 +12,19 @@ Command NotYet(absl::string_view name, absl::string_view summary) {
 }  // namespace
 
 absl::Span<const Command> AllCommands() {
-  static const std::array<Command, 14> kCommands = {
+  static const std::array<Command, 15> kCommands = {
       CompileCommand(),
       ParseCommand(),
       QuantizeCommand(),
       RunCommand(),
       EvaluateCommand(),
       LayersCommand(),
+      ValidateCommand(),
       InfoCommand(),
       CheckCommand(),
       PresetsCommand(),
       DumpConfigCommand(),
-      NotYet("validate", "can this model be compiled for this target"),
+      CompletionCommand(),
       NotYet("extract-body", "the largest NPU subgraph as a new .mblt"),
       NotYet("export-onnx", "plain ONNX of an .mblt, QDQ ONNX of an .mxq"),
       NotYet("make-calib", "preprocess a folder of images into samples"),

@@ -23,6 +23,8 @@ struct Command {
   absl::Span<const FlagDef> flags;
   // Null: known from the manual, but not built yet. Calls Reporter::Result on success.
   absl::Status (*run)(CommandContext& context);
+  // What the one argument that is no flag is called in the help; empty: the command takes none.
+  absl::string_view positional = "";
 };
 
 // In the order of the help.
@@ -39,6 +41,8 @@ const Command& RunCommand();
 const Command& EvaluateCommand();
 const Command& PresetsCommand();
 const Command& CheckCommand();
+const Command& ValidateCommand();
+const Command& CompletionCommand();
 
 // The whole program after the signal handlers are set: parses, runs, reports. Returns the exit code.
 int RunCommandLine(absl::Span<const std::string> arguments, bool jsonl, const CancelToken& cancel);

@@ -7,9 +7,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "core/base/failure.h"
+#include "core/base/spelling.h"
 #include "core/base/status_macros.h"
 #include "core/compiler/version.h"
+#include "core/config/schema.h"
 #include "worker/qbcompiler/command.h"
 
 namespace qb::worker {
@@ -33,7 +36,8 @@ std::string GeneralHelp() {
 }
 
 std::string CommandHelp(const Command& command) {
-  return absl::StrCat("qbcompiler ", command.name, ": ", command.summary, "\n\n",
+  return absl::StrCat("qbcompiler ", command.name, command.positional.empty() ? "" : " ",
+                      command.positional, ": ", command.summary, "\n\n",
                       WrapText(command.description, kHelpColumns, 0), "\n\n",
                       FormatFlags(command.flags, kHelpColumns));
 }
@@ -64,8 +68,34 @@ absl::Status UnknownCommand(const std::string& name) {
   for (const Command& command : AllCommands()) {
     names.emplace_back(command.name);
   }
-  return Failure(FailureCode::kArgumentError, absl::StrCat("there is no command '", name,
-                                                           "'; accepted: ", absl::StrJoin(names, ", ")));
+  const std::vector<std::string> similar = SimilarWords(name, names);
+  return Failure(
+      FailureCode::kArgumentError,
+      absl::StrCat("there is no command '", name, "'; ",
+                   similar.empty() ? "accepted: " : "did you mean ",
+                   absl::StrJoin(similar.empty() ? names : similar, ", "),
+                   similar.empty() ? "" : "?"));
+}
+
+// Arguments that older releases knew, and one that only other commands have, answer with what to do.
+absl::Status CheckRemovedFlags(const Command& command, absl::Span<const std::string> arguments) {
+  for (const std::string& argument : arguments) {
+    const std::string flag = argument.substr(0, argument.find('='));
+    if (command.name == "quantize" && (flag == "--cpu-offload" || flag == "--no-cpu-offload")) {
+      return Failure(FailureCode::kArgumentError,
+                     absl::StrCat(flag, ": quantize does not have it; set cpuOffload in the file of "
+                                        "--compile-config"));
+    }
+    for (const RemovedKey& removed : RemovedConfigKeys()) {
+      const std::string name =
+          absl::StrCat("--", absl::StrReplaceAll(SnakeCase(removed.key), {{"_", "-"}}));
+      if (flag == name) {
+        return Failure(FailureCode::kArgumentError,
+                       absl::StrCat(flag, " was removed; use ", removed.replacement));
+      }
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status RunCommand(const Command& command, absl::Span<const std::string> arguments,
@@ -74,11 +104,14 @@ absl::Status RunCommand(const Command& command, absl::Span<const std::string> ar
     return Failure(FailureCode::kUnsupportedOperator,
                    absl::StrCat("the command '", command.name, "' is not supported yet"));
   }
+  QB_RETURN_IF_ERROR(CheckRemovedFlags(command, arguments));
   QB_ASSIGN_OR_RETURN(const ParsedFlags flags, ParseFlags(command.flags, arguments));
-  if (!flags.positionals().empty()) {
+  const size_t accepted = command.positional.empty() ? 0 : 1;
+  if (flags.positionals().size() > accepted) {
     return Failure(FailureCode::kArgumentError,
-                   absl::StrCat("'", flags.positionals()[0], "' is no flag; ", command.name,
-                                " takes flags only (see --help)"));
+                   absl::StrCat("'", flags.positionals()[accepted], "' is no flag; ", command.name,
+                                " takes ", accepted == 0 ? "flags only" : command.positional,
+                                " (see --help)"));
   }
   CommandContext context{flags, reporter, cancel};
   return command.run(context);

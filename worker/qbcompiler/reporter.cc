@@ -120,6 +120,16 @@ void Reporter::Result(const Json& fields, absl::string_view text) {
   std::fflush(options_.answers);
 }
 
+void Reporter::Print(absl::string_view text) {
+  absl::MutexLock lock(&mutex_);
+  if (options_.jsonl) {
+    return;
+  }
+  ClearLine();
+  std::fwrite(text.data(), 1, text.size(), options_.answers);
+  std::fflush(options_.answers);
+}
+
 void Reporter::Error(const absl::Status& status) {
   const FailureRow& row = FailureRowOf(FailureCodeOf(status));
   absl::MutexLock lock(&mutex_);

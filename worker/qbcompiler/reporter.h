@@ -43,6 +43,8 @@ class Reporter final : public ProgressSink {
   void OnProgress(int64_t done, int64_t total, absl::string_view unit) override;
   void OnLog(LogLevel level, absl::string_view logger, absl::string_view message) override;
 
+  // Text for a person on stdout in the middle of a run that Error will end; programs do not get it.
+  void Print(absl::string_view text);
   // Ends the run. `fields` are the members of the JSONL result; `text` is what a person reads on
   // stdout.
   void Result(const Json& fields, absl::string_view text);

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "core/base/thread_pool.h"
 #include "core/compiler/version.h"
 #include "core/config/schema.h"
@@ -44,6 +45,10 @@ absl::Status Run(CommandContext& context) {
     if (field.support == FieldSupport::kRefused) {
       refused.Append(Json(field.path));
       absl::StrAppendFormat(&text, "not supported    %s\n", field.path);
+    } else if (!field.refused.empty()) {
+      refused.Append(Json(absl::StrCat(field.path, "=", absl::StrReplaceAll(field.refused, {{" ", "|"}}))));
+      absl::StrAppendFormat(&text, "not supported    %s = %s\n", field.path,
+                            absl::StrReplaceAll(field.refused, {{" ", ", "}}));
     }
   }
   answer.Set("refused_config", std::move(refused));

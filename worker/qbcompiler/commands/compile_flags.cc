@@ -58,6 +58,14 @@ absl::StatusOr<CompileConfig> ResolveConfig(const ParsedFlags& flags, ProgressSi
     }
     sources.overrides.push_back({"calibDataPaths", std::move(paths), "--calib-data-path"});
   }
+  if (flags.Has("target-device")) {
+    QB_ASSIGN_OR_RETURN(const TargetSpec* target, FindTarget(flags.Get("target-device")));
+    sources.target = target->name;
+    for (const CoreMode mode : target->modes) {
+      sources.target_schemes.emplace_back(CoreModeName(mode));
+    }
+    sources.target_schemes.emplace_back("all");
+  }
   QB_ASSIGN_OR_RETURN(CompileConfig config, CompileConfig::Resolve(sources));
   for (const std::string& warning : config.warnings()) {
     sink.OnLog(LogLevel::kWarning, "config", warning);
