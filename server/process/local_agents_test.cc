@@ -123,7 +123,7 @@ TEST_F(LocalAgentsTest, GivesAgentsTheirOwnFoldersAndAddress) {
 TEST_F(LocalAgentsTest, KillsWhatIgnoresTheRequestToEnd) {
   QB_ASSERT_OK_AND_ASSIGN(
       const auto agents,
-      LocalAgents::Start(Options(1, "trap '' TERM\nwhile true; do sleep 600; done\n")));
+      LocalAgents::Start(Options(1, "trap '' TERM\nexec sleep 600\n")));
   const int pid = PidOf(log_.WaitFor("started as process", 1)[0]);
   agents->Stop(absl::Milliseconds(50));
   EXPECT_EQ(kill(pid, 0), -1);
