@@ -174,6 +174,8 @@ absl::StatusOr<std::vector<std::vector<Tensor>>> SimulatedModel::RunBatch(
   }
   std::vector<const void*> input_data;
   std::vector<void*> output_data;
+  input_data.reserve(inputs.size());
+  output_data.reserve(outputs.size());
   for (const Tensor& input : inputs) {
     input_data.push_back(input.raw());
   }

@@ -78,6 +78,24 @@ absl::Status CheckOrder(const Layer& layer, const Network& network, std::vector<
   return absl::OkStatus();
 }
 
+absl::Status CheckTensors(const Network& network) {
+  for (const TensorInfo& tensor : network.tensors) {
+    QB_RETURN_IF_ERROR(ValidateTensor(tensor));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckOutputsWritten(const Network& network, const std::vector<bool>& written) {
+  for (const int index : network.outputs) {
+    if (!written[static_cast<size_t>(index)]) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("network output '", network.tensors[static_cast<size_t>(index)].name,
+                       "': no layer writes it"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status ValidateTensor(const TensorInfo& tensor) {
@@ -125,9 +143,7 @@ absl::Status ValidateLayer(const Layer& layer, const Network& network) {
 }
 
 absl::Status ValidateNetwork(const Network& network) {
-  for (const TensorInfo& tensor : network.tensors) {
-    QB_RETURN_IF_ERROR(ValidateTensor(tensor));
-  }
+  QB_RETURN_IF_ERROR(CheckTensors(network));
   std::vector<bool> written(network.tensors.size(), false);
   QB_RETURN_IF_ERROR(CheckConstants(network, written));
   QB_RETURN_IF_ERROR(CheckBorder(network, written));
@@ -135,14 +151,7 @@ absl::Status ValidateNetwork(const Network& network) {
     QB_RETURN_IF_ERROR(ValidateLayer(layer, network));
     QB_RETURN_IF_ERROR(CheckOrder(layer, network, written));
   }
-  for (const int index : network.outputs) {
-    if (!written[static_cast<size_t>(index)]) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("network output '", network.tensors[static_cast<size_t>(index)].name,
-                       "': no layer writes it"));
-    }
-  }
-  return absl::OkStatus();
+  return CheckOutputsWritten(network, written);
 }
 
 const char* LayerKindName(const LayerParams& params) {

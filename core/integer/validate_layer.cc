@@ -161,24 +161,29 @@ absl::Status CheckKind(const ConvParams& p, const Operands& t) {
   return CheckConvTables(p, w, t.x(0));
 }
 
-absl::Status CheckKind(const ConvTransposeParams& p, const Operands& t) {
-  QB_RETURN_IF_ERROR(CheckCodes(t));
-  QB_RETURN_IF_ERROR(CheckGeometry(p.conv));
-  QB_RETURN_IF_ERROR(CheckClamp(p.conv.clamp_min, p.conv.clamp_max, t.y().dtype));
-  QB_RETURN_IF_ERROR(CheckRank4(t));
+absl::Status CheckTransposePads(const ConvTransposeParams& p, const ConvParams& stuffed) {
   for (const int64_t pad : {p.output_pad_h, p.output_pad_w}) {
     if (pad < 0 || pad > kMostGeometry) {
       return Bad("output padding ", pad, "; accepted: 0 to ", kMostGeometry);
     }
   }
-  // Checked as the convolution that it is over an image with zeros between the pixels.
-  const ConvParams stuffed = StuffedGeometry(p);
   for (const int64_t pad :
        {stuffed.pad_top, stuffed.pad_bottom, stuffed.pad_left, stuffed.pad_right}) {
     if (pad < 0) {
       return Bad("a padding reaches beyond the kernel; accepted: up to dilation * (kernel - 1)");
     }
   }
+  return absl::OkStatus();
+}
+
+absl::Status CheckKind(const ConvTransposeParams& p, const Operands& t) {
+  QB_RETURN_IF_ERROR(CheckCodes(t));
+  QB_RETURN_IF_ERROR(CheckGeometry(p.conv));
+  QB_RETURN_IF_ERROR(CheckClamp(p.conv.clamp_min, p.conv.clamp_max, t.y().dtype));
+  QB_RETURN_IF_ERROR(CheckRank4(t));
+  // Checked as the convolution that it is over an image with zeros between the pixels.
+  const ConvParams stuffed = StuffedGeometry(p);
+  QB_RETURN_IF_ERROR(CheckTransposePads(p, stuffed));
   // Each factor is below 2^41, the result checked against 2^31 before the product with the channels.
   const Shape& x = t.x(0).shape;
   const int64_t height = (x[1] - 1) * p.conv.stride_h + 1;

@@ -51,6 +51,10 @@ void Encode(const ScheduledPart& part, v1::Part* message) {
   Encode(part.tiling.cost, message->mutable_estimate());
 }
 
+int64_t CoresOfASample(CoreMode mode) {
+  return mode == CoreMode::kGlobal4 ? 4 : (mode == CoreMode::kGlobal8 ? 8 : 1);
+}
+
 // Builds the message step by step; each step needs those before it.
 class Builder {
  public:
@@ -66,11 +70,8 @@ class Builder {
     message_.set_samples(static_cast<uint32_t>(result_.samples));
     QB_RETURN_IF_ERROR(PlanArena());
     AddTensors();
-    if (mode == CoreMode::kGlobal4 || mode == CoreMode::kGlobal8) {
-      QB_RETURN_IF_ERROR(AddCutLayers(mode == CoreMode::kGlobal4 ? 4 : 8));
-    } else {
-      QB_RETURN_IF_ERROR(AddLayers());
-    }
+    const int64_t cores = CoresOfASample(mode);
+    QB_RETURN_IF_ERROR(cores == 1 ? AddLayers() : AddCutLayers(cores));
     Encode(result_.estimate, message_.mutable_estimate());
     result_.weights = weights_.Finish();
     message_.set_weights_bytes(result_.weights.size());

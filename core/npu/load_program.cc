@@ -275,6 +275,21 @@ absl::Status ReadConstants(const v1::Program& message, absl::string_view weights
   return absl::OkStatus();
 }
 
+// All but the format: what it computes, where, and in which order.
+absl::Status CheckProgram(LoadedProgram& program) {
+  const absl::Status valid = integer::ValidateNetwork(program.network);
+  if (!valid.ok()) {
+    return Bad(valid.message());
+  }
+  QB_RETURN_IF_ERROR(CheckAddresses(program.network, program.addresses,
+                                    program.arena_bytes / program.samples));
+  if (!program.schedule.empty()) {
+    QB_RETURN_IF_ERROR(CheckSchedule(program.network, program.addresses, program.schedule));
+    QB_ASSIGN_OR_RETURN(program.order, PartOrder(program.schedule));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<LoadedProgram>> LoadProgram(absl::string_view program_bytes,
@@ -289,16 +304,7 @@ absl::StatusOr<std::unique_ptr<LoadedProgram>> LoadProgram(absl::string_view pro
   QB_RETURN_IF_ERROR(ReadTensors(message, *program));
   QB_RETURN_IF_ERROR(ReadConstants(message, weights, *program));
   QB_RETURN_IF_ERROR(ReadLayers(message, weights, *program));
-  const absl::Status valid = integer::ValidateNetwork(program->network);
-  if (!valid.ok()) {
-    return Bad(valid.message());
-  }
-  QB_RETURN_IF_ERROR(CheckAddresses(program->network, program->addresses,
-                                    program->arena_bytes / program->samples));
-  if (!program->schedule.empty()) {
-    QB_RETURN_IF_ERROR(CheckSchedule(program->network, program->addresses, program->schedule));
-    QB_ASSIGN_OR_RETURN(program->order, PartOrder(program->schedule));
-  }
+  QB_RETURN_IF_ERROR(CheckProgram(*program));
   return program;
 }
 

@@ -160,7 +160,7 @@ Finding Dilation(const Node& node, const TargetSpec& target) {
                        : std::nullopt;
 }
 
-// 2^31 / (127 * 255) products of a weight and an activation, 2^31 / 255^2 of two activations.
+// 2^31 / (int64_t{127} * 255) products of a weight and an activation, 2^31 / 255^2 of two activations.
 Finding SumLength(const Node& node, const TargetSpec&) {
   int64_t length = 0;
   int64_t most = (int64_t{1} << 31) / (127 * 255) - 1;
@@ -171,7 +171,7 @@ Finding SumLength(const Node& node, const TargetSpec&) {
     const Shape& a = node.operand(0)->shape();
     length = a.rank() == 0 ? 0 : a[a.rank() - 1];
     if (!node.operand(1)->is_constant()) {
-      most = (int64_t{1} << 31) / (255 * 255) - 1;
+      most = (int64_t{1} << 31) / (int64_t{255} * 255) - 1;
     }
   }
   if (length <= most) {

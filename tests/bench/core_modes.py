@@ -70,11 +70,12 @@ def run(command):
     return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def check_model(compiler, model, folder):
+def check_model(compiler, model, shapes, folder):
     """None when the model does not compile; else (line, whether everything holds)."""
     mxq = os.path.join(folder, "m.mxq")
     done = run([compiler, "compile", "--model", model, "--target-device", "aries-rb",
-                "--inference-scheme", "all", "--use-random-calib", "--output", mxq])
+                "--inference-scheme", "all", "--use-random-calib", "--output", mxq]
+               + ["--input-shape=" + shape for shape in shapes])
     if done.returncode != 0:
         return None, done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "no message"
     manifest = json.loads(run([compiler, "info", "--mxq", mxq]).stdout)
@@ -112,6 +113,8 @@ def models(root, chosen):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--graphs", type=int, default=200)
+    parser.add_argument("--input-shape", action="append", default=[], metavar="MODEL=NAME:DxDx...",
+                        help="of a model whose inputs are open")
     parser.add_argument("models", nargs="*", metavar="MODEL")
     arguments = parser.parse_args()
     bin_dir = os.environ["QB_BIN_DIR"]
@@ -122,7 +125,9 @@ def main():
     else:
         for name, path in models(root, arguments.models):
             with tempfile.TemporaryDirectory() as folder:
-                holds, line = check_model(os.path.join(bin_dir, "qbcompiler"), path, folder)
+                shapes = [s.split("=", 1)[1] for s in arguments.input_shape
+                          if s.split("=", 1)[0] == name]
+                holds, line = check_model(os.path.join(bin_dir, "qbcompiler"), path, shapes, folder)
             failed += 1 if holds is False else 0
             print("%-32s %s%s" % (name, "does not compile: " if holds is None else "", line), flush=True)
     done = subprocess.run(

@@ -86,7 +86,8 @@ void DepthwisePixel(const PackedConv& p, const int16_t* pixel, int64_t* sums) {
     const int16_t* x = pixel + p.segment_offsets[tap];
     const int16_t* weights = p.weights16.data() + static_cast<int64_t>(tap) * channels;
     for (int64_t c = 0; c < channels; ++c) {
-      sums[c] += int32_t{x[c]} * weights[c];
+      const int32_t product = x[c] * weights[c];
+      sums[c] += product;
     }
   }
 }

@@ -49,7 +49,7 @@ void PackDepthwise(const ConvParams& conv, KernelLevel, PackedConv& p) {
         if (c < w.in_c) {
           p.weights16[static_cast<size_t>(block * block_elements +
                                           (tap / 2 * kDepthwiseLanes + slot) * 2 + tap % 2)] =
-              static_cast<int16_t>(conv.weights[static_cast<size_t>(c * w.taps() + tap)]);
+              static_cast<int16_t>(conv.weight(c * w.taps() + tap));
         }
       }
     }
