@@ -11,7 +11,7 @@ using ::testing::HasSubstr;
 
 constexpr char kResult[] = R"({"type":"result","seq":1,"outputs":[]})";
 constexpr char kError[] =
-    R"({"type":"error","seq":1,"code":"MODEL_PARSE_ERROR","message":"/work/a/net.onnx: bad","details":{"line":"3"}})";
+    R"({"type":"error","seq":1,"code":"MODEL_PARSE_ERROR","message":"/jobs/a/net.onnx: bad","details":{"line":"3"}})";
 
 ExitReport Exited(int code) {
   ExitReport report;
@@ -36,7 +36,7 @@ class VerdictTest : public ::testing::Test {
     return DecideVerdict(exit, transcript_, stop_);
   }
   Outbox outbox_;
-  Transcript transcript_{outbox_, "/work/a"};
+  Transcript transcript_{outbox_, "/jobs/a"};
   StopSignal stop_;
 };
 
@@ -137,8 +137,8 @@ TEST_F(VerdictTest, AnUnknownCodeIsOurDefect) {
 
 TEST(Transcript, ToleratesGapsGarbageAndAPartialLine) {
   Outbox outbox;
-  Transcript transcript(outbox, "/work/a");
-  transcript.OnStdout("{\"type\":\"status\",\"seq\":1,\"stage\":\"import\"}\nnonsense /work/a/x\n");
+  Transcript transcript(outbox, "/jobs/a");
+  transcript.OnStdout("{\"type\":\"status\",\"seq\":1,\"stage\":\"import\"}\nnonsense /jobs/a/x\n");
   transcript.OnStdout("{\"type\":\"log\",\"seq\":7,\"level\":\"debug\",\"message\":\"d\"}\n");
   transcript.OnStdout("{\"type\":\"log\",\"seq\":8,\"level\":\"info\",\"mess");
   transcript.Finish();
