@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+
 #include "core/base/failure.h"
 #include "core/base/spelling.h"
 #include "core/base/status_macros.h"
@@ -115,8 +116,9 @@ absl::StatusOr<int> ParsedFlags::GetInt(absl::string_view name, int fallback, in
   }
   int value = 0;
   if (!absl::SimpleAtoi(Get(name), &value) || value < low || value > high) {
-    return Failure(FailureCode::kArgumentError, absl::StrCat("--", name, ": '", Get(name), "' is no whole number from ", low,
-                                   " to ", high));
+    return Failure(FailureCode::kArgumentError,
+                   absl::StrCat("--", name, ": '", Get(name), "' is no whole number from ", low,
+                                " to ", high));
   }
   return value;
 }
@@ -134,8 +136,9 @@ absl::StatusOr<absl::Duration> ParsedFlags::GetDuration(absl::string_view name,
     duration = absl::ZeroDuration();
   }
   if (duration <= absl::ZeroDuration() || duration == absl::InfiniteDuration()) {
-    return Failure(FailureCode::kArgumentError, absl::StrCat("--", name, ": '", Get(name),
-                                   "' is no duration; accepted are 90, 90s, 5m, 2h30m"));
+    return Failure(FailureCode::kArgumentError,
+                   absl::StrCat("--", name, ": '", Get(name),
+                                "' is no duration; accepted are 90, 90s, 5m, 2h30m"));
   }
   return duration;
 }
@@ -159,12 +162,14 @@ absl::StatusOr<ParsedFlags> ParseFlags(absl::Span<const FlagDef> defs,
     const FlagDef& def = *occurrence.def;
     if (!TakesValue(def.kind)) {
       if (occurrence.value.has_value()) {
-        return Failure(FailureCode::kArgumentError, absl::StrCat("--", def.name, " takes no value"));
+        return Failure(FailureCode::kArgumentError,
+                       absl::StrCat("--", def.name, " takes no value"));
       }
       occurrence.value = occurrence.negated ? "false" : "true";
     } else if (!occurrence.value.has_value()) {
       if (i + 1 == arguments.size()) {
-        return Failure(FailureCode::kArgumentError, absl::StrCat("--", def.name, " needs a value: ", def.value_name));
+        return Failure(FailureCode::kArgumentError,
+                       absl::StrCat("--", def.name, " needs a value: ", def.value_name));
       }
       occurrence.value = arguments[++i];
     }

@@ -39,8 +39,7 @@ class ParsedFlags {
   // Errors: usage, when the value is no integer in [low, high].
   absl::StatusOr<int> GetInt(absl::string_view name, int fallback, int low, int high) const;
   // "90", "90s", "5m", "2h30m". Errors: usage, when it is no duration above zero.
-  absl::StatusOr<absl::Duration> GetDuration(absl::string_view name,
-                                             absl::Duration fallback) const;
+  absl::StatusOr<absl::Duration> GetDuration(absl::string_view name, absl::Duration fallback) const;
 
   const std::vector<std::string>& positionals() const { return positionals_; }
 
@@ -52,8 +51,8 @@ class ParsedFlags {
   std::vector<std::string> positionals_;
 };
 
-// Everything after "--" is positional. Errors: usage, naming the flag and, for one that is not known,
-// the closest known ones.
+// Everything after "--" is positional. Errors: usage, naming the flag and, for one that is not
+// known, the closest known ones.
 absl::StatusOr<ParsedFlags> ParseFlags(absl::Span<const FlagDef> defs,
                                        absl::Span<const std::string> arguments);
 

@@ -15,16 +15,16 @@ absl::StatusOr<Json> CheckAccuracy(const Graph& graph, const AccuracyCheckInput&
                                    Phases& phases) {
   QB_ASSIGN_OR_RETURN(const std::unique_ptr<FloatModel> reference,
                       FloatModel::Create(graph.Clone(), input.threads));
-  QB_ASSIGN_OR_RETURN(const std::unique_ptr<SimulatedModel> candidate,
-                      SimulatedModel::CreateFromProgram(input.program, input.weights, input.threads));
+  QB_ASSIGN_OR_RETURN(
+      const std::unique_ptr<SimulatedModel> candidate,
+      SimulatedModel::CreateFromProgram(input.program, input.weights, input.threads));
   EvaluationOptions options;
   options.threads = input.threads;
   options.max_samples = input.max_samples;
   options.labels = input.labels;
   options.output_names = OutputNamesOf(graph);
-  QB_ASSIGN_OR_RETURN(const Evaluation evaluation,
-                      Evaluate(*reference, *candidate, *input.dataset, options, phases,
-                               phases.cancel()));
+  QB_ASSIGN_OR_RETURN(const Evaluation evaluation, Evaluate(*reference, *candidate, *input.dataset,
+                                                            options, phases, phases.cancel()));
   Json json = Json::Object();
   json.Set("data", input.description);
   const Json figures = evaluation.ToJson();

@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+
 #include "core/base/json.h"
 #include "core/compiler/phases.h"
 #include "core/dataset/dataset.h"
@@ -23,11 +24,11 @@ struct AccuracyCheckInput {
   const Labels* labels = nullptr;  // null: none
   int64_t max_samples = 0;         // 0: all
   int threads = 1;
-  std::string description;         // "on calibration data"
+  std::string description;  // "on calibration data"
 };
 
-// {data, samples, outputs[...], ...} as Evaluation::ToJson. Errors: those of Evaluate and of the two
-// models.
+// {data, samples, outputs[...], ...} as Evaluation::ToJson. Errors: those of Evaluate and of the
+// two models.
 absl::StatusOr<Json> CheckAccuracy(const Graph& graph, const AccuracyCheckInput& input,
                                    Phases& phases);
 

@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+
 #include "core/base/atomic_file.h"
 #include "core/base/digest.h"
 #include "core/base/failure.h"
@@ -46,8 +47,10 @@ absl::StatusOr<OutputFile> Describe(const std::string& path) {
   return OutputFile{path, *std::move(digest), static_cast<int64_t>(bytes)};
 }
 
-// The device the compile runs on. This build has no GPU executor: "gpu" falls back, never in silence.
-absl::StatusOr<std::string> ChooseDevice(const CompileConfig& config, bool required, Phases& phases) {
+// The device the compile runs on. This build has no GPU executor: "gpu" falls back, never in
+// silence.
+absl::StatusOr<std::string> ChooseDevice(const CompileConfig& config, bool required,
+                                         Phases& phases) {
   if (config.String("device") == "gpu") {
     if (required) {
       return Failure(FailureCode::kDeviceUnavailable,
@@ -142,8 +145,7 @@ absl::Status SaveConfig(const std::string& path, const CompileConfig& config) {
   const Json tree = config.ToGroupedJson();
   const bool yaml = absl::EndsWith(path, ".yaml") || absl::EndsWith(path, ".yml");
   const auto write = [&]() -> absl::Status {
-    QB_RETURN_IF_ERROR(
-        WriteFileAtomically(path, yaml ? JsonToYaml(tree) : tree.Dump(2) + "\n"));
+    QB_RETURN_IF_ERROR(WriteFileAtomically(path, yaml ? JsonToYaml(tree) : tree.Dump(2) + "\n"));
     return WriteFileAtomically(absl::StrCat(path, ".origins.json"),
                                config.Origins().Dump(2) + "\n");
   };
@@ -178,54 +180,85 @@ absl::StatusOr<CheckData> OpenCheckData(const QuantizeRequest& request, const Da
   return data;
 }
 
+// All that a quantization works on, known to be good before work begins.
+struct QuantizeInputs {
+  const TargetSpec* target = nullptr;
+  std::vector<CoreMode> modes;
+  std::string device;
+  MbltFile mblt;
+  SupportReport support;  // of the nodes of mblt.graph
+  std::unique_ptr<Dataset> calibration;
+  CheckData check_data;
+};
+
+absl::Status Prepare(const QuantizeRequest& request, const std::string& mblt_path,
+                     const CompileConfig& config, Phases& phases, QuantizeInputs& inputs) {
+  QB_ASSIGN_OR_RETURN(inputs.target, ChooseTarget(request.target, config));
+  QB_ASSIGN_OR_RETURN(inputs.modes, CheckScheme(*inputs.target, config.String("inferenceScheme")));
+  QB_ASSIGN_OR_RETURN(inputs.device, ChooseDevice(config, request.require_device, phases));
+  QB_ASSIGN_OR_RETURN(inputs.mblt, ReadMblt(mblt_path));
+  inputs.support = CheckSupport(inputs.mblt.graph, *inputs.target);
+  QB_RETURN_IF_ERROR(RequireFullSupport(inputs.support, *inputs.target));
+  QB_RETURN_IF_ERROR(CheckLayerNames(config, inputs.mblt.graph));
+  QB_RETURN_IF_ERROR(SaveConfig(request.config_save_path, config));
+  const std::vector<InputSpec> specs = InputSpecsOf(inputs.mblt.graph);
+  QB_ASSIGN_OR_RETURN(inputs.calibration, OpenCalibration(request, config, specs, phases));
+  QB_ASSIGN_OR_RETURN(inputs.check_data,
+                      OpenCheckData(request, *inputs.calibration, specs, phases));
+  return absl::OkStatus();
+}
+
+// A program for each core mode, over one weights file, with what describes them.
+absl::StatusOr<MxqContents> Schedule(const QuantizeInputs& inputs, const QuantizedModel& quantized,
+                                     const CompileConfig& config) {
+  QB_ASSIGN_OR_RETURN(npu::NpuPrograms built,
+                      npu::BuildPrograms(quantized.network, *inputs.target, inputs.modes));
+  MxqContents contents;
+  contents.manifest = MxqManifest(inputs.mblt, built.programs, *inputs.target, inputs.modes);
+  contents.config_yaml = JsonToYaml(config.ToGroupedJson(true));
+  for (size_t i = 0; i < inputs.modes.size(); ++i) {
+    contents.programs[std::string(CoreModeName(inputs.modes[i]))] =
+        std::move(built.programs[i].program);
+  }
+  contents.weights = std::move(built.weights);
+  return contents;
+}
+
+absl::StatusOr<Json> CheckExecutable(const QuantizeInputs& inputs, const MxqContents& contents,
+                                     int threads, Phases& phases) {
+  AccuracyCheckInput check;
+  // Every mode gives the same bits.
+  check.program = contents.programs.at(std::string(CoreModeName(inputs.modes[0])));
+  check.weights = contents.weights;
+  check.dataset = inputs.check_data.dataset;
+  check.labels = inputs.check_data.labels.get();
+  check.max_samples = inputs.check_data.max_samples;
+  check.threads = threads;
+  check.description = inputs.check_data.description;
+  return CheckAccuracy(inputs.mblt.graph, check, phases);
+}
+
 absl::StatusOr<CompileResult> QuantizeFrom(const QuantizeRequest& request,
                                            const std::string& mblt_path,
                                            const CompileConfig& config, Phases& phases) {
-  QB_ASSIGN_OR_RETURN(const TargetSpec* target, ChooseTarget(request.target, config));
-  QB_ASSIGN_OR_RETURN(const std::string device,
-                      ChooseDevice(config, request.require_device, phases));
-  const QuantizationOptions options = QuantizationOptionsOf(config, request.threads);
-  QB_ASSIGN_OR_RETURN(MbltFile mblt, ReadMblt(mblt_path));
-  const SupportReport support = CheckSupport(mblt.graph, *target);
-  QB_RETURN_IF_ERROR(RequireFullSupport(support, *target));
-  QB_RETURN_IF_ERROR(CheckLayerNames(config, mblt.graph));
-  QB_RETURN_IF_ERROR(SaveConfig(request.config_save_path, config));
-  const std::vector<InputSpec> inputs = InputSpecsOf(mblt.graph);
-  QB_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> calibration,
-                      OpenCalibration(request, config, inputs, phases));
-  QB_ASSIGN_OR_RETURN(const CheckData check_data,
-                      OpenCheckData(request, *calibration, inputs, phases));
+  QuantizeInputs inputs;
+  QB_RETURN_IF_ERROR(Prepare(request, mblt_path, config, phases, inputs));
   // Now: model, target, settings and every sample are known to be good; work begins.
 
-  QB_ASSIGN_OR_RETURN(const QuantizedModel quantized,
-                      Quantize(mblt.graph, *calibration, options, phases, phases.cancel()));
+  const QuantizationOptions options = QuantizationOptionsOf(config, request.threads);
+  QB_ASSIGN_OR_RETURN(
+      const QuantizedModel quantized,
+      Quantize(inputs.mblt.graph, *inputs.calibration, options, phases, phases.cancel()));
   // Now: an integer network, corrected.
 
   QB_RETURN_IF_ERROR(phases.Begin("schedule"));
-  QB_ASSIGN_OR_RETURN(const std::vector<CoreMode> modes,
-                      CheckScheme(*target, config.String("inferenceScheme")));
-  QB_ASSIGN_OR_RETURN(npu::NpuPrograms built,
-                      npu::BuildPrograms(quantized.network, *target, modes));
+  QB_ASSIGN_OR_RETURN(MxqContents contents, Schedule(inputs, quantized, config));
   // Now: for each core mode descriptors with addresses in one planned arena, over one weights file.
 
-  MxqContents contents;
-  contents.manifest = MxqManifest(mblt, built.programs, *target, modes);
-  contents.config_yaml = JsonToYaml(config.ToGroupedJson(true));
-  for (size_t i = 0; i < modes.size(); ++i) {
-    contents.programs[std::string(CoreModeName(modes[i]))] = built.programs[i].program;
-  }
-  contents.weights = std::move(built.weights);
   QB_RETURN_IF_ERROR(phases.Begin("check"));
-  AccuracyCheckInput check;
-  check.program = built.programs[0].program;  // every mode gives the same bits
-  check.weights = contents.weights;
-  check.dataset = check_data.dataset;
-  check.labels = check_data.labels.get();
-  check.max_samples = check_data.max_samples;
-  check.threads = request.threads;
-  check.description = check_data.description;
-  QB_ASSIGN_OR_RETURN(const Json accuracy, CheckAccuracy(mblt.graph, check, phases));
-  contents.report = MxqReport(quantized, support, accuracy);
+  QB_ASSIGN_OR_RETURN(const Json accuracy,
+                      CheckExecutable(inputs, contents, request.threads, phases));
+  contents.report = MxqReport(quantized, inputs.support, accuracy);
   // Now: the accuracy against the float model is known.
 
   QB_RETURN_IF_ERROR(phases.Begin("write"));
@@ -233,7 +266,7 @@ absl::StatusOr<CompileResult> QuantizeFrom(const QuantizeRequest& request,
   CompileResult result;
   QB_ASSIGN_OR_RETURN(OutputFile output, Describe(request.output_path));
   result.outputs.push_back(std::move(output));
-  result.device = device;
+  result.device = inputs.device;
   result.report = Json::Object()
                       .Set("check", accuracy)
                       .Set("plan", contents.manifest["plan"])
@@ -283,9 +316,8 @@ absl::StatusOr<CompileResult> Parse(const ParseRequest& request, const CompileCo
   QB_ASSIGN_OR_RETURN(OutputFile output, Describe(request.output_path));
   result.outputs.push_back(std::move(output));
   result.device = "cpu";
-  result.report = Json::Object()
-                      .Set("seconds", phases.Seconds())
-                      .Set("peak_memory_bytes", PeakMemoryBytes());
+  result.report =
+      Json::Object().Set("seconds", phases.Seconds()).Set("peak_memory_bytes", PeakMemoryBytes());
   return result;
 }
 

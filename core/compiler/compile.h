@@ -1,6 +1,7 @@
 // The entry of the compiler core: model in, .mblt and .mxq out.
 //
-// compile.cc is the table of contents: a call per phase, and between them the invariant that now holds.
+// compile.cc is the table of contents: a call per phase, and between them the invariant that now
+// holds.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+
 #include "core/base/cancel_token.h"
 #include "core/base/json.h"
 #include "core/base/progress.h"
@@ -20,27 +22,27 @@ namespace qb {
 struct ParseRequest {
   std::string model_path;
   std::string backend = "onnx";
-  std::string output_path;      // .mblt
-  std::string target;           // device name
+  std::string output_path;  // .mblt
+  std::string target;       // device name
   std::map<std::string, Shape> input_shapes;
   int threads = 1;
 };
 
 struct QuantizeRequest {
   std::string mblt_path;
-  std::string output_path;      // .mxq
+  std::string output_path;  // .mxq
   std::string target;
   std::vector<std::string> calibration_paths;  // exactly one, unless use_random_calibration
-  std::string evaluation_path;  // empty: the check after the compile uses calibration samples
-  std::string labels_path;      // empty: none
-  std::string config_save_path; // empty: none
+  std::string evaluation_path;   // empty: the check after the compile uses calibration samples
+  std::string labels_path;       // empty: none
+  std::string config_save_path;  // empty: none
   bool require_device = false;
   int threads = 1;
 };
 
 struct CompileRequest {
-  ParseRequest parse;           // output_path is not used: the .mblt is temporary
-  QuantizeRequest quantize;     // mblt_path is not used
+  ParseRequest parse;        // output_path is not used: the .mblt is temporary
+  QuantizeRequest quantize;  // mblt_path is not used
 };
 
 struct OutputFile {
@@ -51,8 +53,8 @@ struct OutputFile {
 
 struct CompileResult {
   std::vector<OutputFile> outputs;
-  std::string device;           // "cpu": where it was computed
-  Json report;                  // accuracy of the check, sizes, phase times, peak memory
+  std::string device;  // "cpu": where it was computed
+  Json report;         // accuracy of the check, sizes, phase times, peak memory
 };
 
 // Stage names with their share of a typical compile's time, for progress displays.

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+
 #include "core/base/failure.h"
 #include "core/base/spelling.h"
 #include "core/quantization/layer_selection.h"
@@ -57,15 +58,14 @@ absl::Status CheckLayerNames(const CompileConfig& config, const Graph& graph) {
         names.begin(), names.end(),
         [&pattern = pattern](const std::string& name) { return MatchesLayer(pattern, name); });
     if (!matches && problems.size() < kMostProblems) {
-      problems.push_back(absl::StrCat(path, ": ", Json(pattern).Dump(),
-                                      " matches no layer; nearest: ",
-                                      absl::StrJoin(NearestWords(pattern, names, 3), ", "),
-                                      " (`qbcompiler layers` lists all)"));
+      problems.push_back(absl::StrCat(
+          path, ": ", Json(pattern).Dump(),
+          " matches no layer; nearest: ", absl::StrJoin(NearestWords(pattern, names, 3), ", "),
+          " (`qbcompiler layers` lists all)"));
     }
   }
-  return problems.empty()
-             ? absl::OkStatus()
-             : Failure(FailureCode::kConfigError, absl::StrJoin(problems, "\n"));
+  return problems.empty() ? absl::OkStatus()
+                          : Failure(FailureCode::kConfigError, absl::StrJoin(problems, "\n"));
 }
 
 }  // namespace qb

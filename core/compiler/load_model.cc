@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+
 #include "core/base/status_macros.h"
 #include "core/frontends/all_frontends.h"
 #include "core/package/mblt.h"

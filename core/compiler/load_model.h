@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+
 #include "core/dataset/dataset.h"
 #include "core/ir/graph.h"
 

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include "absl/time/clock.h"
+
 #include "core/base/status_macros.h"
 
 namespace qb {

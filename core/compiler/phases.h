@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+
 #include "core/base/cancel_token.h"
 #include "core/base/json.h"
 #include "core/base/progress.h"

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/string_view.h"
+
 #include "core/compiler/version.h"
 
 namespace qb {

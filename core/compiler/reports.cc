@@ -69,9 +69,10 @@ Json MxqManifest(const MbltFile& mblt, const std::vector<npu::NpuProgram>& progr
                                .Set("name", "qbcompiler")
                                .Set("version", CompilerVersion())
                                .Set("commit", CompilerCommit()));
-  manifest.Set("machine",
-               "abstract machine of this compiler (docs/abstract-machine.md); runs on its simulator, "
-               "not on vendor silicon");
+  manifest.Set(
+      "machine",
+      "abstract machine of this compiler (docs/abstract-machine.md); runs on its simulator, "
+      "not on vendor silicon");
   manifest.Set("target", target.name).Set("target_data", target.data);
   Json names = Json::Array();
   Json plans = Json::Object();

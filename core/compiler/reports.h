@@ -1,5 +1,5 @@
-// What manifests and reports inside the packages say. Nothing here may depend on when, where or with
-// how many threads a compile ran.
+// What manifests and reports inside the packages say. Nothing here may depend on when, where or
+// with how many threads a compile ran.
 #pragma once
 
 #include <string>
@@ -17,8 +17,9 @@ namespace qb {
 // [{name, op, device, reasons[]}]
 Json SupportSummary(const SupportReport& support);
 
-// `programs` by mode. "plan" is that of the first mode, "plans" has one a mode; "samples" of a plan is
-// how many samples a run of its program takes (inputs and outputs of the first, then of the next ...).
+// `programs` by mode. "plan" is that of the first mode, "plans" has one a mode; "samples" of a plan
+// is how many samples a run of its program takes (inputs and outputs of the first, then of the next
+// ...).
 Json MxqManifest(const MbltFile& mblt, const std::vector<npu::NpuProgram>& programs,
                  const TargetSpec& target, const std::vector<CoreMode>& modes);
 

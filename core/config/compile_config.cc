@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+
 #include "core/base/check.h"
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
@@ -36,8 +37,9 @@ absl::StatusOr<FlatValues> PresetValues(absl::string_view name) {
   for (const PresetInfo& preset : AllPresets()) {
     names.emplace_back(preset.name);
   }
-  return Failure(FailureCode::kConfigError, absl::StrCat("there is no preset '", name,
-                                                         "'; accepted: ", absl::StrJoin(names, ", ")));
+  return Failure(
+      FailureCode::kConfigError,
+      absl::StrCat("there is no preset '", name, "'; accepted: ", absl::StrJoin(names, ", ")));
 }
 
 bool InReducedForm(absl::string_view path) {
@@ -55,8 +57,7 @@ bool InReducedForm(absl::string_view path) {
 
 std::string GroupOf(absl::string_view section) {
   for (const ConfigGroup& group : ConfigGroups()) {
-    if (std::find(group.sections.begin(), group.sections.end(), section) !=
-        group.sections.end()) {
+    if (std::find(group.sections.begin(), group.sections.end(), section) != group.sections.end()) {
       return std::string(group.group);
     }
   }
@@ -171,9 +172,8 @@ absl::StatusOr<CompileConfig> CompileConfig::Resolve(const ConfigSources& source
                                     absl::StrJoin(schemes, ", ")));
   }
   if (!problems.empty()) {
-    return ProblemsStatus(
-        own_problems > 0 ? FailureCode::kConfigError : FailureCode::kTargetError,
-        std::move(problems));
+    return ProblemsStatus(own_problems > 0 ? FailureCode::kConfigError : FailureCode::kTargetError,
+                          std::move(problems));
   }
   return config;
 }
@@ -185,8 +185,8 @@ std::vector<ConfigProblem> ConfigProblemsOf(const absl::Status& status) {
   for (const absl::string_view line : absl::StrSplit(status.message(), '\n')) {
     const size_t colon = line.find(": ");
     const absl::string_view path = line.substr(0, colon);
-    const bool has_path = listed && colon != absl::string_view::npos &&
-                          path.find(' ') == absl::string_view::npos;
+    const bool has_path =
+        listed && colon != absl::string_view::npos && path.find(' ') == absl::string_view::npos;
     if (has_path) {
       problems.push_back({std::string(path), std::string(line.substr(colon + 2))});
     } else {

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+
 #include "core/base/json.h"
 
 namespace qb {
@@ -86,9 +87,9 @@ struct PresetInfo {
 };
 absl::Span<const PresetInfo> AllPresets();
 
-// JSON when the first character that is no space is '{', otherwise YAML: at most 1 MiB, 64 levels and
-// 50 000 values. YAML anchors and aliases are read; tags and merge keys (<<), which would hide what a file
-// says, are refused. Errors: CONFIG_ERROR with line and column.
+// JSON when the first character that is no space is '{', otherwise YAML: at most 1 MiB, 64 levels
+// and 50 000 values. YAML anchors and aliases are read; tags and merge keys (<<), which would hide
+// what a file says, are refused. Errors: CONFIG_ERROR with line and column.
 absl::StatusOr<Json> ParseConfigText(absl::string_view text, absl::string_view file_name);
 // YAML of plain objects, lists and scalars; ParseConfigText reads it back.
 std::string JsonToYaml(const Json& value);

@@ -1,6 +1,7 @@
 #include "core/config/compile_config.h"
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/failure.h"
 #include "core/base/testing/status_matchers.h"
 #include "core/config/schema.h"
@@ -84,7 +85,8 @@ TEST(CompileConfig, DumpReadsBackEqual) {
 TEST(CompileConfig, ReducedFormHasNothingOfTheMachine) {
   QB_ASSERT_OK_AND_ASSIGN(const CompileConfig config, CompileConfig::Resolve({}));
   const Json reduced = config.ToGroupedJson(true);
-  for (const char* key : {"modelPaths", "savePaths", "device", "debug", "trace", "calibDataPaths"}) {
+  for (const char* key :
+       {"modelPaths", "savePaths", "device", "debug", "trace", "calibDataPaths"}) {
     EXPECT_FALSE(reduced.contains(key)) << key;
     EXPECT_TRUE(config.ToGroupedJson().contains(key)) << key;
   }

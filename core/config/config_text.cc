@@ -6,10 +6,11 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "yaml-cpp/yaml.h"
+
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
 #include "core/config/compile_config.h"
-#include "yaml-cpp/yaml.h"
 
 namespace qb {
 namespace {
@@ -82,8 +83,8 @@ class YamlReader {
       return Json(false);
     }
     int64_t integer = 0;
-    const bool looks_numeric = absl::ascii_isdigit(static_cast<unsigned char>(text.back())) ||
-                               text.back() == '.';
+    const bool looks_numeric =
+        absl::ascii_isdigit(static_cast<unsigned char>(text.back())) || text.back() == '.';
     if (looks_numeric && absl::SimpleAtoi(text, &integer)) {
       return Json(integer);
     }
@@ -145,17 +146,16 @@ absl::StatusOr<Json> ParseConfigText(absl::string_view text, absl::string_view f
     return fail("it has a NUL byte; JSON or YAML text is accepted");
   }
   const absl::string_view trimmed = absl::StripLeadingAsciiWhitespace(text);
-  absl::StatusOr<Json> value = !trimmed.empty() && trimmed[0] == '{'
-                                   ? Json::Parse(trimmed, kMostDepth)
-                                   : ParseYaml(text);
+  absl::StatusOr<Json> value =
+      !trimmed.empty() && trimmed[0] == '{' ? Json::Parse(trimmed, kMostDepth) : ParseYaml(text);
   if (!value.ok()) {
     return fail(value.status().message());
   }
   return value->is_null() ? Json::Object() : *std::move(value);
 }
 
-// Every nested value that is no object is written in JSON's form, which YAML includes; keys that are
-// plain identifiers lose their quotes.
+// Every nested value that is no object is written in JSON's form, which YAML includes; keys that
+// are plain identifiers lose their quotes.
 std::string JsonToYaml(const Json& value) {
   std::string quoted;
   AppendYaml(value, 0, quoted);
@@ -166,9 +166,10 @@ std::string JsonToYaml(const Json& value) {
     const size_t open = line.find_first_not_of(' ');
     const size_t close = line.find("\":", open + 1);
     const absl::string_view key = line.substr(open + 1, close - open - 1);
-    const bool plain = !key.empty() && key.find_first_not_of(
-                                           "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                           "0123456789_") == absl::string_view::npos &&
+    const bool plain = !key.empty() &&
+                       key.find_first_not_of(
+                           "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                           "0123456789_") == absl::string_view::npos &&
                        !absl::ascii_isdigit(static_cast<unsigned char>(key[0]));
     if (plain) {
       absl::StrAppend(&out, line.substr(0, open), key, line.substr(close + 1), "\n");

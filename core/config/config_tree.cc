@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+
 #include "core/base/spelling.h"
 #include "core/config/field_check.h"
 #include "core/config/schema.h"
@@ -16,9 +17,8 @@ namespace {
 
 bool IsSection(absl::string_view path) {
   const std::string prefix = absl::StrCat(path, ".");
-  return std::any_of(ConfigFields().begin(), ConfigFields().end(), [&](const FieldDef& field) {
-    return absl::StartsWith(field.path, prefix);
-  });
+  return std::any_of(ConfigFields().begin(), ConfigFields().end(),
+                     [&](const FieldDef& field) { return absl::StartsWith(field.path, prefix); });
 }
 
 std::vector<std::string> SiblingKeys(absl::string_view parent) {
@@ -43,8 +43,8 @@ std::vector<std::string> SiblingKeys(absl::string_view parent) {
   return keys;
 }
 
-// The camelCase spelling of `key` below `parent`, when that is how a field or section there is called in
-// snake_case; else the key itself.
+// The camelCase spelling of `key` below `parent`, when that is how a field or section there is
+// called in snake_case; else the key itself.
 std::string CamelSpelling(absl::string_view parent, const std::string& key) {
   for (const std::string& candidate : SiblingKeys(parent)) {
     if (candidate != key && SnakeCase(candidate) == key) {
@@ -159,12 +159,13 @@ class Flattener {
         parent.empty() ? ShownKey(key) : absl::StrCat(parent, ".", ShownKey(key));
     for (const RemovedKey& removed : RemovedConfigKeys()) {
       if (removed.key == key || SnakeCase(removed.key) == key) {
-        problems_.push_back(absl::StrCat(path, ": this key was removed; use ", removed.replacement));
+        problems_.push_back(
+            absl::StrCat(path, ": this key was removed; use ", removed.replacement));
         return;
       }
     }
-    problems_.push_back(absl::StrCat(path, ": unknown key; nearest: ",
-                                     absl::StrJoin(NearestWords(key, known, 3), ", ")));
+    problems_.push_back(absl::StrCat(
+        path, ": unknown key; nearest: ", absl::StrJoin(NearestWords(key, known, 3), ", ")));
   }
 
   FlatValues& values_;

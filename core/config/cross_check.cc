@@ -3,6 +3,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/config/field_check.h"
 
 namespace qb {

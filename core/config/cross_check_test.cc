@@ -80,8 +80,9 @@ TEST(CrossCheck, TheSchemeMustBeOneOfTheTargets) {
   sources.target_schemes = {"single", "all"};
   absl::StatusOr<CompileConfig> config = CompileConfig::Resolve(sources);
   EXPECT_EQ(FailureCodeOf(config.status()), FailureCode::kTargetError);
-  EXPECT_THAT(std::string(config.status().message()),
-              HasSubstr("\"multi\" (file f) is no scheme of the target little; it has single, all"));
+  EXPECT_THAT(
+      std::string(config.status().message()),
+      HasSubstr("\"multi\" (file f) is no scheme of the target little; it has single, all"));
   sources.file_text = "inferenceScheme: multi\ndevice: tpu";
   config = CompileConfig::Resolve(sources);
   EXPECT_EQ(FailureCodeOf(config.status()), FailureCode::kConfigError);

@@ -1,10 +1,11 @@
-// Every field against tests/testdata/config_expectations.json, which was written from the contract and
-// not from the field table: a field that is lost or changes its meaning shows here.
+// Every field against tests/testdata/config_expectations.json, which was written from the contract
+// and not from the field table: a field that is lost or changes its meaning shows here.
 #include <algorithm>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+
 #include "core/base/atomic_file.h"
 #include "core/base/failure.h"
 #include "core/base/testing/status_matchers.h"
@@ -126,16 +127,15 @@ TEST(ConfigExpectations, TypesDefaultsNamesAndChoices) {
 
 TEST(ConfigExpectations, ValidValuesLoadInEverySpelling) {
   const Json expectations = Expectations();
-  const std::set<std::string> needs_another = {
-      "loadScale.apply", "extraOutput.apply",
-      "equivalentTransformation.HeadOutChRotation.apply"};
+  const std::set<std::string> needs_another = {"loadScale.apply", "extraOutput.apply",
+                                               "equivalentTransformation.HeadOutChRotation.apply"};
   for (const Json& row : expectations["fields"].items()) {
     const std::string& path = row["path"].as_string();
     ASSERT_NE(row["valid"].Dump(), row["default"].Dump()) << path;
     for (const std::string& text : Spellings(row, row["valid"])) {
       if (needs_another.contains(path)) {
-        EXPECT_THAT(Load(text), testing::StatusIs(absl::StatusCode::kInvalidArgument,
-                                                  HasSubstr("needs it")));
+        EXPECT_THAT(Load(text),
+                    testing::StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("needs it")));
         continue;
       }
       QB_ASSERT_OK_AND_ASSIGN(const CompileConfig config, Load(text));

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+
 #include "core/config/pipeline_steps.h"
 
 namespace qb {
@@ -181,8 +182,8 @@ std::string AcceptedText(const FieldDef& field) {
 
 void CheckField(const FieldDef& field, const Json& value, std::vector<std::string>& problems) {
   const auto refuse = [&](const Json& what) {
-    problems.push_back(absl::StrCat(field.path, ": ", ShownValue(what), " is not accepted; it takes ",
-                                    AcceptedText(field)));
+    problems.push_back(absl::StrCat(field.path, ": ", ShownValue(what),
+                                    " is not accepted; it takes ", AcceptedText(field)));
   };
   if (!HasType(value, field.type)) {
     refuse(value);

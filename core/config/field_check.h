@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+
 #include "core/base/json.h"
 #include "core/config/schema.h"
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+
 #include "core/base/check.h"
 #include "core/config/compile_config.h"
 #include "core/config/field_check.h"
@@ -74,24 +75,39 @@ Json IntChoiceSchema(const FieldDef& field) {
   return Typed("integer").Set("enum", Choices(field.accepted, true));
 }
 
+Json NumberSchema(const FieldDef& field) {
+  Json schema = Typed(field.type == FieldType::kInt ? "integer" : "number");
+  if (field.min > field.max) {
+    return schema;
+  }
+  const auto bound = [&](double value) {
+    return field.type == FieldType::kInt ? Json(static_cast<int64_t>(value)) : Json(value);
+  };
+  schema.Set("minimum", bound(field.min));
+  if (field.max < kUnbounded) {
+    schema.Set("maximum", bound(field.max));
+  }
+  return schema;
+}
+
+Json FfnBitsSchema(const FieldDef& field) {
+  Json properties = Json::Object();
+  for (const char* key : {"up", "gate", "down"}) {
+    properties.Set(key, IntChoiceSchema(field));
+  }
+  Json parts =
+      Typed("object").Set("properties", std::move(properties)).Set("additionalProperties", false);
+  return Json::Object().Set("oneOf",
+                            Json::Array().Append(IntChoiceSchema(field)).Append(std::move(parts)));
+}
+
 Json TypeSchema(const FieldDef& field) {
   switch (field.type) {
     case FieldType::kBool:
       return Typed("boolean");
     case FieldType::kInt:
-    case FieldType::kFloat: {
-      Json schema = Typed(field.type == FieldType::kInt ? "integer" : "number");
-      if (field.min <= field.max) {
-        const auto bound = [&](double value) {
-          return field.type == FieldType::kInt ? Json(static_cast<int64_t>(value)) : Json(value);
-        };
-        schema.Set("minimum", bound(field.min));
-        if (field.max < kUnbounded) {
-          schema.Set("maximum", bound(field.max));
-        }
-      }
-      return schema;
-    }
+    case FieldType::kFloat:
+      return NumberSchema(field);
     case FieldType::kString:
       return Typed("string");
     case FieldType::kEnum:
@@ -110,18 +126,8 @@ Json TypeSchema(const FieldDef& field) {
           "items", field.min > field.max
                        ? Typed("integer")
                        : Typed("integer").Set("minimum", static_cast<int64_t>(field.min)));
-    case FieldType::kFfnBits: {
-      Json properties = Json::Object();
-      for (const char* key : {"up", "gate", "down"}) {
-        properties.Set(key, IntChoiceSchema(field));
-      }
-      return Json::Object().Set(
-          "oneOf", Json::Array()
-                       .Append(IntChoiceSchema(field))
-                       .Append(Typed("object")
-                                   .Set("properties", std::move(properties))
-                                   .Set("additionalProperties", false)));
-    }
+    case FieldType::kFfnBits:
+      return FfnBitsSchema(field);
     case FieldType::kPipeline:
       return PipelineSchema();
     case FieldType::kPipelines:
@@ -146,11 +152,10 @@ void Insert(Json& node, absl::Span<const std::string> parts, Json leaf) {
   if (parts.size() == 1) {
     properties.Set(parts[0], std::move(leaf));
   } else {
-    Json child = properties[parts[0]].is_object()
-                     ? properties[parts[0]]
-                     : Typed("object")
-                           .Set("properties", Json::Object())
-                           .Set("additionalProperties", false);
+    Json child =
+        properties[parts[0]].is_object()
+            ? properties[parts[0]]
+            : Typed("object").Set("properties", Json::Object()).Set("additionalProperties", false);
     Insert(child, parts.subspan(1), std::move(leaf));
     properties.Set(parts[0], std::move(child));
   }
@@ -212,7 +217,8 @@ Json ConfigJsonSchema() {
 // The keys of each preprocessing step.
 std::string StepsSection() {
   std::string text =
-      "\n## Preprocessing steps\n\nA step is `{\"op\": NAME, ...}`; each accepts only its own keys.\n\n"
+      "\n## Preprocessing steps\n\nA step is `{\"op\": NAME, ...}`; each accepts only its own "
+      "keys.\n\n"
       "| op | key | default | accepts |\n|---|---|---|---|\n";
   for (const StepDef& step : AllSteps()) {
     for (const StepKey& key : step.keys) {
@@ -253,15 +259,15 @@ std::string ConfigReferencePage() {
     }
     const absl::string_view key =
         dot == absl::string_view::npos ? field.path : field.path.substr(dot + 1);
-    absl::StrAppend(&page, "| `", key, "` | `", SnakePath(key), "` | `", MarkdownCell(field.default_json), "` | ",
-                    MarkdownCell(AcceptedText(field)), " | ", MarkdownCell(field.meaning), " | ",
-                    SupportText(field), " |\n");
+    absl::StrAppend(&page, "| `", key, "` | `", SnakePath(key), "` | `",
+                    MarkdownCell(field.default_json), "` | ", MarkdownCell(AcceptedText(field)),
+                    " | ", MarkdownCell(field.meaning), " | ", SupportText(field), " |\n");
   }
   absl::StrAppend(&page, StepsSection());
   absl::StrAppend(&page, "\n## Presets\n\n| preset | extends | for |\n|---|---|---|\n");
   for (const PresetInfo& preset : AllPresets()) {
-    absl::StrAppend(&page, "| `", preset.name, "` | ", preset.extends.empty() ? "-" : preset.extends,
-                    " | ", preset.meaning, " |\n");
+    absl::StrAppend(&page, "| `", preset.name, "` | ",
+                    preset.extends.empty() ? "-" : preset.extends, " | ", preset.meaning, " |\n");
   }
   absl::StrAppend(&page, "\n## Removed keys\n\n| key | use |\n|---|---|\n");
   for (const RemovedKey& removed : RemovedConfigKeys()) {

@@ -1,4 +1,5 @@
-// The config as JSON Schema (draft 2020-12) and as a page of documentation, both from the field table.
+// The config as JSON Schema (draft 2020-12) and as a page of documentation, both from the field
+// table.
 #pragma once
 
 #include <string>

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+
 #include "core/base/spelling.h"
 #include "core/config/config_tree.h"
 #include "core/config/field_check.h"
@@ -13,7 +14,8 @@
 namespace qb {
 namespace {
 
-// Defaults that the manual leaves open are ours: resize and letterbox are bilinear by the backend torch.
+// Defaults that the manual leaves open are ours: resize and letterbox are bilinear by the backend
+// torch.
 constexpr absl::string_view kModes = "nearest bilinear bicubic area lanczos";
 
 constexpr auto kResize = std::to_array<StepKey>({
@@ -105,9 +107,10 @@ bool IsAcceptedValue(const StepKey& key, const Json& value) {
 
 // "" or what is wrong with one key's value.
 std::string CheckKey(const StepKey& key, const Json& value) {
-  return IsAcceptedValue(key, value) ? ""
-                                     : absl::StrCat(ShownValue(value), " is not accepted; it takes ",
-                                                    AcceptedStepText(key));
+  return IsAcceptedValue(key, value)
+             ? ""
+             : absl::StrCat(ShownValue(value), " is not accepted; it takes ",
+                            AcceptedStepText(key));
 }
 
 // Which resize modes each backend has.
@@ -178,7 +181,8 @@ void CheckKeys(const std::string& path, const StepDef& def, const Json& step,
       problems.push_back(absl::StrCat(path, ": ", def.op, " needs ", key.key));
     }
   }
-  for (const auto& [name, value] : step.members()) {
+  for (const Json::Member& member : step.members()) {
+    const std::string& name = member.first;
     if (name == "op" || problems.size() >= kMostConfigProblems) {
       continue;
     }
@@ -188,7 +192,7 @@ void CheckKeys(const std::string& path, const StepDef& def, const Json& step,
         key == def.keys.end()
             ? absl::StrCat("unknown key of ", def.op,
                            "; nearest: ", absl::StrJoin(NearestWords(name, keys, 3), ", "))
-            : CheckKey(*key, value);
+            : CheckKey(*key, member.second);
     if (!problem.empty()) {
       problems.push_back(absl::StrCat(path, ".", ShownKey(name), ": ", problem));
     }
@@ -198,13 +202,12 @@ void CheckKeys(const std::string& path, const StepDef& def, const Json& step,
 void CheckStep(const std::string& path, const Json& step, std::vector<std::string>& problems) {
   const StepDef* def = FindStep(step);
   if (def == nullptr) {
-    std::vector<absl::string_view> ops;
-    for (const StepDef& candidate : kSteps) {
-      ops.push_back(candidate.op);
-    }
+    const auto append_op = [](std::string* out, const StepDef& candidate) {
+      absl::StrAppend(out, candidate.op);
+    };
     problems.push_back(absl::StrCat(path, ": ", ShownValue(step.is_object() ? step["op"] : step),
                                     " is no step; {\"op\": NAME, ...} with NAME one of ",
-                                    absl::StrJoin(ops, ", "), " is"));
+                                    absl::StrJoin(kSteps, ", ", append_op), " is"));
     return;
   }
   const size_t before = problems.size();

@@ -6,6 +6,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+
 #include "core/base/json.h"
 
 namespace qb {
@@ -29,6 +30,7 @@ absl::Span<const StepDef> AllSteps();
 std::string AcceptedStepText(const StepKey& key);
 
 // Appends one sentence a problem, with its path, e.g. "preprocessing.pipeline[1].mode: ...".
-void CheckPipeline(absl::string_view path, const Json& pipeline, std::vector<std::string>& problems);
+void CheckPipeline(absl::string_view path, const Json& pipeline,
+                   std::vector<std::string>& problems);
 
 }  // namespace qb

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "absl/types/span.h"
+
 #include "core/config/compile_config.h"
 
 namespace qb {

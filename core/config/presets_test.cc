@@ -2,6 +2,7 @@
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/atomic_file.h"
 #include "core/base/testing/status_matchers.h"
 #include "core/config/compile_config.h"

@@ -25,8 +25,7 @@ constexpr auto kFields = std::to_array<FieldDef>({
     {"useRandomCalib", T::kBool, "false", kFree, kNone, "", S::kHonoured,
      "calibrate on random data: for smoke tests, the accuracy means nothing"},
     {"inferenceScheme", T::kEnum, R"("single")", kFree, kNone,
-     "single multi global4 global8 all global", S::kHonoured,
-     "core mode of the executable"},
+     "single multi global4 global8 all global", S::kHonoured, "core mode of the executable"},
     {"cpuOffload", T::kBool, "false", kFree, kNone, "", S::kRefused,
      "run layers that the NPU does not support on the CPU"},
     {"forceNpuInputReposition", T::kBool, "false", kFree, kNone, "", S::kRefused,
@@ -193,7 +192,8 @@ constexpr auto kFields = std::to_array<FieldDef>({
      "attention mask at run time"},
     {"llm.attributes.debug", T::kAny, "{}", kFree, kNone, "", S::kRecorded, "free-form metadata"},
     {"moe.apply", T::kBool, "false", kFree, kNone, "", S::kRefused, "mixture of experts"},
-    {"moe.attributes.topK", T::kInt, "0", 0, 1024, "", S::kRecorded, "experts a token; 0 = the model's"},
+    {"moe.attributes.topK", T::kInt, "0", 0, 1024, "", S::kRecorded,
+     "experts a token; 0 = the model's"},
     {"moe.attributes.expertSelection", T::kString, R"("")", kFree, kNone, "", S::kRecorded,
      "how experts are chosen"},
     {"equivalentTransformation.NormConv.apply", T::kBool, "false", kFree, kNone, "", S::kRefused,
@@ -212,12 +212,12 @@ constexpr auto kFields = std::to_array<FieldDef>({
      "rotate value and output by head"},
     {"equivalentTransformation.QKRotation.apply", T::kBool, "false", kFree, kNone, "", S::kRefused,
      "rotate query and key"},
-    {"equivalentTransformation.FeedForwardMultiLut.apply", T::kBool, "false", kFree, kNone, "", S::kRefused,
-     "several tables for feed-forward activations"},
+    {"equivalentTransformation.FeedForwardMultiLut.apply", T::kBool, "false", kFree, kNone, "",
+     S::kRefused, "several tables for feed-forward activations"},
     {"equivalentTransformation.OptimizeFFN.apply", T::kBool, "false", kFree, kNone, "", S::kRefused,
      "rearrange feed-forward layers"},
-    {"equivalentTransformation.HeadOutChRotation.apply", T::kBool, "false", kFree, kNone, "", S::kRefused,
-     "rotate the head's output channels"},
+    {"equivalentTransformation.HeadOutChRotation.apply", T::kBool, "false", kFree, kNone, "",
+     S::kRefused, "rotate the head's output channels"},
     {"equivalentTransformation.HeadOutChRotation.matrixPath", T::kString, R"("")", kFree, kNone, "",
      S::kRecorded, "file of the rotation matrix"},
     {"searchWeightScale.apply", T::kBool, "false", kFree, kNone, "", S::kRefused,
@@ -235,7 +235,8 @@ constexpr auto kFields = std::to_array<FieldDef>({
     {"searchWeightScale.layers", T::kStringList, "[]", kFree, kNone, "", S::kRecorded,
      "convolution and linear layers by name or glob"},
     {"loadScale.apply", T::kBool, "false", kFree, kNone, "", S::kRefused, "load stored scales"},
-    {"loadScale.path", T::kString, R"("")", kFree, kNone, "", S::kRecorded, "file of stored scales"},
+    {"loadScale.path", T::kString, R"("")", kFree, kNone, "", S::kRecorded,
+     "file of stored scales"},
     {"runtimeOptions.version", T::kString, R"("0.0.0")", kFree, kNone, "", S::kRecorded,
      "runtime version metadata"},
     {"saveSample.apply", T::kBool, "false", kFree, kNone, "", S::kRefused,
@@ -268,9 +269,9 @@ constexpr auto kRemoved = std::to_array<RemovedKey>({
 });
 
 constexpr auto kQuantization = std::to_array<absl::string_view>({"calibration", "bit"});
-constexpr auto kAdvanced = std::to_array<absl::string_view>(
-    {"hessianQuant", "biasCorrection", "mod", "equivalentTransformation", "searchWeightScale",
-     "loadScale"});
+constexpr auto kAdvanced = std::to_array<absl::string_view>({"hessianQuant", "biasCorrection",
+                                                             "mod", "equivalentTransformation",
+                                                             "searchWeightScale", "loadScale"});
 
 }  // namespace
 

@@ -14,15 +14,15 @@ enum class FieldType {
   kInt,
   kFloat,
   kString,
-  kEnum,        // a string out of `accepted`
-  kIntChoice,   // an integer out of `accepted`
+  kEnum,       // a string out of `accepted`
+  kIntChoice,  // an integer out of `accepted`
   kStringList,
   kIntList,
-  kFfnBits,     // an integer out of `accepted`, or {up, gate, down} of such
-  kPipeline,    // a list of preprocessing steps (pipeline_steps.h)
-  kPipelines,   // {input name: {pipeline, autoConvertFormat}}
-  kMethods,     // {layer name or glob: integer out of `accepted`}
-  kAny,         // a free-form object
+  kFfnBits,    // an integer out of `accepted`, or {up, gate, down} of such
+  kPipeline,   // a list of preprocessing steps (pipeline_steps.h)
+  kPipelines,  // {input name: {pipeline, autoConvertFormat}}
+  kMethods,    // {layer name or glob: integer out of `accepted`}
+  kAny,        // a free-form object
 };
 
 enum class FieldSupport {
@@ -32,14 +32,14 @@ enum class FieldSupport {
 };
 
 struct FieldDef {
-  absl::string_view path;       // camelCase, dots between levels
+  absl::string_view path;  // camelCase, dots between levels
   FieldType type;
   absl::string_view default_json;
-  double min;                   // of kInt, kFloat and items of kIntList; min > max: any
-  double max;                   // kUnbounded: only `min` counts
-  absl::string_view accepted;   // space-separated, of kEnum and kIntChoice
+  double min;                  // of kInt, kFloat and items of kIntList; min > max: any
+  double max;                  // kUnbounded: only `min` counts
+  absl::string_view accepted;  // space-separated, of kEnum and kIntChoice
   FieldSupport support;
-  absl::string_view meaning;    // one line, with the unit
+  absl::string_view meaning;       // one line, with the unit
   absl::string_view refused = "";  // space-separated: accepted values whose part does not exist yet
 };
 
@@ -49,8 +49,8 @@ absl::Span<const FieldDef> ConfigFields();
 // Null when there is no such field.
 const FieldDef* FindConfigField(absl::string_view path);
 
-// The name of one level in the Python API: camelCase -> snake_case, with the API's own names for a few
-// (calibDataPaths is calib_data_path). Files may use either spelling.
+// The name of one level in the Python API: camelCase -> snake_case, with the API's own names for a
+// few (calibDataPaths is calib_data_path). Files may use either spelling.
 std::string SnakeCase(absl::string_view camel_case);
 // The same of every level of a path.
 std::string SnakePath(absl::string_view path);

@@ -176,26 +176,34 @@ absl::Status CheckTransposePads(const ConvTransposeParams& p, const ConvParams& 
   return absl::OkStatus();
 }
 
-absl::Status CheckKind(const ConvTransposeParams& p, const Operands& t) {
-  QB_RETURN_IF_ERROR(CheckCodes(t));
-  QB_RETURN_IF_ERROR(CheckGeometry(p.conv));
-  QB_RETURN_IF_ERROR(CheckClamp(p.conv.clamp_min, p.conv.clamp_max, t.y().dtype));
-  QB_RETURN_IF_ERROR(CheckRank4(t));
-  // Checked as the convolution that it is over an image with zeros between the pixels.
-  const ConvParams stuffed = StuffedGeometry(p);
-  QB_RETURN_IF_ERROR(CheckTransposePads(p, stuffed));
+absl::Status CheckStuffedSize(const ConvTransposeParams& p, const Shape& x) {
   // Each factor is below 2^41, the result checked against 2^31 before the product with the channels.
-  const Shape& x = t.x(0).shape;
   const int64_t height = (x[1] - 1) * p.conv.stride_h + 1;
   const int64_t width = (x[2] - 1) * p.conv.stride_w + 1;
   if (height > kMostPaddedElements / width || height * width > kMostPaddedElements / x[3]) {
     return Bad("the input of ", x.ToString(), " with strides ", p.conv.stride_h, " and ",
                p.conv.stride_w, " is too large; accepted: up to 2^31 elements");
   }
-  const Window w = WindowOf(stuffed, StuffedShape(p, x), t.y().shape);
+  return absl::OkStatus();
+}
+
+// The convolution that it is over an image with zeros between the pixels.
+absl::Status CheckStuffedConv(const ConvTransposeParams& p, const Operands& t) {
+  const ConvParams stuffed = StuffedGeometry(p);
+  QB_RETURN_IF_ERROR(CheckTransposePads(p, stuffed));
+  QB_RETURN_IF_ERROR(CheckStuffedSize(p, t.x(0).shape));
+  const Window w = WindowOf(stuffed, StuffedShape(p, t.x(0).shape), t.y().shape);
   QB_RETURN_IF_ERROR(CheckGroups(p.conv, w));
   QB_RETURN_IF_ERROR(CheckWindow(w, /*ceil=*/false));
   return CheckConvTables(p.conv, w, t.x(0));
+}
+
+absl::Status CheckKind(const ConvTransposeParams& p, const Operands& t) {
+  QB_RETURN_IF_ERROR(CheckCodes(t));
+  QB_RETURN_IF_ERROR(CheckGeometry(p.conv));
+  QB_RETURN_IF_ERROR(CheckClamp(p.conv.clamp_min, p.conv.clamp_max, t.y().dtype));
+  QB_RETURN_IF_ERROR(CheckRank4(t));
+  return CheckStuffedConv(p, t);
 }
 
 absl::Status CheckMatrices(const Operands& t) {

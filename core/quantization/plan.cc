@@ -130,7 +130,9 @@ absl::flat_hash_map<const Node*, ValueScale> QuantizationPlan::Scales(
     groups.Add(source, member);
   }
   for (const Node* node : values_) {
-    if (method_ == QuantizationMethod::kSharedScales) {
+    // The operands of a closure's sum (x + sigmoid(x)) are no tensors of their own.
+    const bool is_table = closures_->SourceOf(node) != nullptr;
+    if (method_ == QuantizationMethod::kSharedScales && !is_table) {
       groups.ShareOperands(*node, [&](const Node* operand) { return ScaleSource(operand); });
     }
   }

@@ -106,6 +106,18 @@ TEST_F(PlanTest, SharesTheScaleOfCloseOperands) {
   EXPECT_NEAR(scales.at("a").threshold, 2.0, 1e-9);
 }
 
+// x + sigmoid(x) is one table: its inner value is no tensor whose scale could be shared.
+TEST_F(PlanTest, TakesTheSumInsideAClosureAsATable) {
+  Plan(R"(x = Input float32[1x4]
+          s = Sigmoid(x)
+          y = Adding(x, s)
+          out = Output(y))");
+  const std::map<std::string, ValueScale> scales = Scales({{"x", 1.0f}, {"y", 1.5f}});
+  EXPECT_EQ(scales.count("s"), 0u);
+  EXPECT_FLOAT_EQ(scales.at("x").scale, 1.0f / 127);
+  EXPECT_FLOAT_EQ(scales.at("y").scale, 1.5f / 127);
+}
+
 TEST_F(PlanTest, LeavesScalesFreeUnderMethodZero) {
   Plan(kSum, QuantizationMethod::kSeparateScales);
   const auto scales = Scales({{"a", 3.0f}, {"b", 5.0f}});

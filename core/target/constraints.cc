@@ -160,10 +160,10 @@ Finding Dilation(const Node& node, const TargetSpec& target) {
                        : std::nullopt;
 }
 
-// 2^31 / (int64_t{127} * 255) products of a weight and an activation, 2^31 / 255^2 of two activations.
+// 2^31 / (127 * 255) products of a weight and an activation, 2^31 / 255^2 of two activations.
 Finding SumLength(const Node& node, const TargetSpec&) {
   int64_t length = 0;
-  int64_t most = (int64_t{1} << 31) / (127 * 255) - 1;
+  int64_t most = (int64_t{1} << 31) / (int64_t{127} * 255) - 1;
   if (IsConvolution(node)) {
     const Shape& weights = node.operand(ConvolutionAttrs::kWeights)->shape();
     length = weights.rank() == 0 || weights[0] == 0 ? 0 : weights.elements() / weights[0];

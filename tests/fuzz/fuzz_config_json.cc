@@ -1,4 +1,5 @@
-// Settings as JSON: any bytes load or are refused, and what loads dumps and loads again as the same.
+// Settings as JSON: any bytes load or are refused, and what loads dumps and loads again as the
+// same.
 #include <cstddef>
 #include <cstdint>
 

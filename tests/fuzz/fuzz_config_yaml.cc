@@ -1,8 +1,10 @@
-// Settings as YAML: any bytes load or are refused, and what loads dumps and loads again as the same.
+// Settings as YAML: any bytes load or are refused, and what loads dumps and loads again as the
+// same.
 #include <cstddef>
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
+
 #include "core/base/check.h"
 #include "core/config/compile_config.h"
 

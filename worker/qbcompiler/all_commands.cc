@@ -12,7 +12,7 @@ Command NotYet(absl::string_view name, absl::string_view summary) {
 }  // namespace
 
 absl::Span<const Command> AllCommands() {
-  static const std::array<Command, 15> kCommands = {
+  static const std::array<Command, 15> commands = {
       CompileCommand(),
       ParseCommand(),
       QuantizeCommand(),
@@ -29,7 +29,7 @@ absl::Span<const Command> AllCommands() {
       NotYet("export-onnx", "plain ONNX of an .mblt, QDQ ONNX of an .mxq"),
       NotYet("make-calib", "preprocess a folder of images into samples"),
   };
-  return kCommands;
+  return commands;
 }
 
 }  // namespace qb::worker

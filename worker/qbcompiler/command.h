@@ -4,6 +4,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+
 #include "core/base/cancel_token.h"
 #include "core/base/flags.h"
 #include "worker/qbcompiler/reporter.h"
@@ -44,7 +45,8 @@ const Command& CheckCommand();
 const Command& ValidateCommand();
 const Command& CompletionCommand();
 
-// The whole program after the signal handlers are set: parses, runs, reports. Returns the exit code.
+// The whole program after the signal handlers are set: parses, runs, reports. Returns the exit
+// code.
 int RunCommandLine(absl::Span<const std::string> arguments, bool jsonl, const CancelToken& cancel);
 
 }  // namespace qb::worker

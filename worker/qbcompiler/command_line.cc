@@ -1,13 +1,15 @@
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+
 #include "core/base/failure.h"
 #include "core/base/spelling.h"
 #include "core/base/status_macros.h"
@@ -69,22 +71,23 @@ absl::Status UnknownCommand(const std::string& name) {
     names.emplace_back(command.name);
   }
   const std::vector<std::string> similar = SimilarWords(name, names);
-  return Failure(
-      FailureCode::kArgumentError,
-      absl::StrCat("there is no command '", name, "'; ",
-                   similar.empty() ? "accepted: " : "did you mean ",
-                   absl::StrJoin(similar.empty() ? names : similar, ", "),
-                   similar.empty() ? "" : "?"));
+  return Failure(FailureCode::kArgumentError,
+                 absl::StrCat("there is no command '", name, "'; ",
+                              similar.empty() ? "accepted: " : "did you mean ",
+                              absl::StrJoin(similar.empty() ? names : similar, ", "),
+                              similar.empty() ? "" : "?"));
 }
 
-// Arguments that older releases knew, and one that only other commands have, answer with what to do.
+// Arguments that older releases knew, and one that only other commands have, answer with what to
+// do.
 absl::Status CheckRemovedFlags(const Command& command, absl::Span<const std::string> arguments) {
   for (const std::string& argument : arguments) {
     const std::string flag = argument.substr(0, argument.find('='));
     if (command.name == "quantize" && (flag == "--cpu-offload" || flag == "--no-cpu-offload")) {
       return Failure(FailureCode::kArgumentError,
-                     absl::StrCat(flag, ": quantize does not have it; set cpuOffload in the file of "
-                                        "--compile-config"));
+                     absl::StrCat(flag,
+                                  ": quantize does not have it; set cpuOffload in the file of "
+                                  "--compile-config"));
     }
     for (const RemovedKey& removed : RemovedConfigKeys()) {
       const std::string name =
@@ -108,10 +111,10 @@ absl::Status RunCommand(const Command& command, absl::Span<const std::string> ar
   QB_ASSIGN_OR_RETURN(const ParsedFlags flags, ParseFlags(command.flags, arguments));
   const size_t accepted = command.positional.empty() ? 0 : 1;
   if (flags.positionals().size() > accepted) {
-    return Failure(FailureCode::kArgumentError,
-                   absl::StrCat("'", flags.positionals()[accepted], "' is no flag; ", command.name,
-                                " takes ", accepted == 0 ? "flags only" : command.positional,
-                                " (see --help)"));
+    return Failure(
+        FailureCode::kArgumentError,
+        absl::StrCat("'", flags.positionals()[accepted], "' is no flag; ", command.name, " takes ",
+                     accepted == 0 ? "flags only" : command.positional, " (see --help)"));
   }
   CommandContext context{flags, reporter, cancel};
   return command.run(context);
@@ -119,8 +122,7 @@ absl::Status RunCommand(const Command& command, absl::Span<const std::string> ar
 
 }  // namespace
 
-int RunCommandLine(absl::Span<const std::string> arguments, bool jsonl,
-                   const CancelToken& cancel) {
+int RunCommandLine(absl::Span<const std::string> arguments, bool jsonl, const CancelToken& cancel) {
   ReporterOptions options;
   options.jsonl = jsonl;
   options.answers = stdout;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+
 #include "core/base/failure.h"
 
 namespace qb::worker {
@@ -93,8 +94,8 @@ std::string Quoted(absl::string_view text) {
 std::string Fish(absl::Span<const Command> commands) {
   std::string script = "# qbcompiler completion for fish: qbcompiler completion fish | source\n";
   for (const Command& command : commands) {
-    absl::StrAppend(&script, "complete -c qbcompiler -n __fish_use_subcommand -f -a ",
-                    command.name, " -d ", Quoted(command.summary), "\n");
+    absl::StrAppend(&script, "complete -c qbcompiler -n __fish_use_subcommand -f -a ", command.name,
+                    " -d ", Quoted(command.summary), "\n");
     for (const FlagDef& flag : command.flags) {
       absl::StrAppend(&script, "complete -c qbcompiler -n '__fish_seen_subcommand_from ",
                       command.name, "' -l ", flag.name, TakesValue(flag) ? " -r" : "", " -d ",
@@ -117,9 +118,8 @@ absl::StatusOr<std::string> CompletionScript(absl::string_view shell,
   if (shell == "fish") {
     return Fish(commands);
   }
-  return Failure(FailureCode::kArgumentError,
-                 absl::StrCat("there is no completion for the shell '", shell,
-                              "'; accepted: bash, zsh, fish"));
+  return Failure(FailureCode::kArgumentError, absl::StrCat("there is no completion for the shell '",
+                                                           shell, "'; accepted: bash, zsh, fish"));
 }
 
 }  // namespace qb::worker

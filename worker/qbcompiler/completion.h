@@ -6,12 +6,13 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+
 #include "worker/qbcompiler/command.h"
 
 namespace qb::worker {
 
-// A script for bash, zsh or fish that completes commands, their flags, and files after flags that take
-// one. Errors: ARGUMENT_ERROR with the list of shells.
+// A script for bash, zsh or fish that completes commands, their flags, and files after flags that
+// take one. Errors: ARGUMENT_ERROR with the list of shells.
 absl::StatusOr<std::string> CompletionScript(absl::string_view shell,
                                              absl::Span<const Command> commands);
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+
 #include "core/base/cancel_token.h"
 #include "worker/qbcompiler/command.h"
 

@@ -1,8 +1,8 @@
 // How qbcompiler speaks: one JSON object a line for programs, or plain lines for people.
 //
-// Programs (QBCOMPILER_JSONL set): stdout carries {type, seq, ts, ...} objects and nothing else; types
-// are status, progress, log, result, error; exactly one result or error ends a run.
-// People: messages and a progress line (on a terminal only) on stderr, the answer on stdout.
+// Programs (QBCOMPILER_JSONL set): stdout carries {type, seq, ts, ...} objects and nothing else;
+// types are status, progress, log, result, error; exactly one result or error ends a run. People:
+// messages and a progress line (on a terminal only) on stderr, the answer on stdout.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+
 #include "core/base/json.h"
 #include "core/base/progress.h"
 
@@ -35,8 +36,8 @@ class Reporter final : public ProgressSink {
  public:
   explicit Reporter(ReporterOptions options) : options_(std::move(options)) {}
 
-  // The stages of the coming job with their share of its time. Progress of the whole job is the shares
-  // of finished stages plus that of the running one; it never goes back.
+  // The stages of the coming job with their share of its time. Progress of the whole job is the
+  // shares of finished stages plus that of the running one; it never goes back.
   void Plan(std::vector<std::pair<std::string, double>> stages);
 
   void OnStage(absl::string_view stage) override;

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "absl/strings/str_split.h"
+
 #include "core/base/failure.h"
 #include "core/base/testing/status_matchers.h"
 

@@ -4,6 +4,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+
 #include "core/base/thread_pool.h"
 #include "core/compiler/version.h"
 #include "core/config/schema.h"
@@ -19,9 +20,10 @@ absl::Status Run(CommandContext& context) {
   answer.Set("version", CompilerVersion());
   answer.Set("threads", AvailableThreads());
   answer.Set("device", "cpu");
-  std::string text = absl::StrFormat("qbcompiler %s\nthreads          %d\ndevice           cpu (no "
-                                     "GPU support is built)\n",
-                                     CompilerVersion(), AvailableThreads());
+  std::string text = absl::StrFormat(
+      "qbcompiler %s\nthreads          %d\ndevice           cpu (no "
+      "GPU support is built)\n",
+      CompilerVersion(), AvailableThreads());
   Json targets = Json::Array();
   for (const TargetSpec& target : AllTargets()) {
     targets.Append(Json(target.name));
@@ -46,7 +48,8 @@ absl::Status Run(CommandContext& context) {
       refused.Append(Json(field.path));
       absl::StrAppendFormat(&text, "not supported    %s\n", field.path);
     } else if (!field.refused.empty()) {
-      refused.Append(Json(absl::StrCat(field.path, "=", absl::StrReplaceAll(field.refused, {{" ", "|"}}))));
+      refused.Append(
+          Json(absl::StrCat(field.path, "=", absl::StrReplaceAll(field.refused, {{" ", "|"}}))));
       absl::StrAppendFormat(&text, "not supported    %s = %s\n", field.path,
                             absl::StrReplaceAll(field.refused, {{" ", ", "}}));
     }
@@ -59,11 +62,13 @@ absl::Status Run(CommandContext& context) {
 }  // namespace
 
 const Command& CheckCommand() {
-  static const Command kCommand = {
-      "check", "versions and capabilities",
+  static constexpr Command kCommand = {
+      "check",
+      "versions and capabilities",
       "Prints the version, targets, backends and the settings that are refused because their part "
       "does not exist yet.",
-      {}, Run};
+      {},
+      Run};
   return kCommand;
 }
 

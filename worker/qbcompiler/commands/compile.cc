@@ -28,7 +28,7 @@ absl::Status Run(CommandContext& context) {
 }  // namespace
 
 const Command& CompileCommand() {
-  static const Command kCommand = {
+  static constexpr Command kCommand = {
       "compile", "model -> .mxq",
       "Imports a trained model, calibrates it on samples, quantizes it to int8, schedules it for "
       "the target and writes one executable. The accuracy against the float model is checked at "

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+
 #include "core/base/atomic_file.h"
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
@@ -90,8 +91,8 @@ absl::StatusOr<std::string> RequiredTarget(const ParsedFlags& flags) {
   for (const TargetSpec& target : AllTargets()) {
     names.emplace_back(target.name);
   }
-  return Failure(FailureCode::kArgumentError, absl::StrCat("--target-device is missing; devices: ",
-                                                           absl::StrJoin(names, ", ")));
+  return Failure(FailureCode::kArgumentError,
+                 absl::StrCat("--target-device is missing; devices: ", absl::StrJoin(names, ", ")));
 }
 
 absl::StatusOr<int> ThreadCount(const ParsedFlags& flags, int64_t configured) {
@@ -106,9 +107,8 @@ absl::StatusOr<std::map<std::string, Shape>> InputShapes(const ParsedFlags& flag
   std::map<std::string, Shape> shapes;
   for (const std::string& text : flags.GetAll("input-shape")) {
     const auto bad = [&](absl::string_view why) {
-      return Failure(FailureCode::kArgumentError,
-                     absl::StrCat("--input-shape ", text, ": ", why,
-                                  "; accepted is NAME:1x3x224x224"));
+      return Failure(FailureCode::kArgumentError, absl::StrCat("--input-shape ", text, ": ", why,
+                                                               "; accepted is NAME:1x3x224x224"));
     };
     const size_t colon = text.rfind(':');
     if (colon == std::string::npos || colon == 0) {

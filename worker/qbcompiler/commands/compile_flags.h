@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+
 #include "core/base/flags.h"
 #include "core/base/progress.h"
 #include "core/compiler/compile.h"
@@ -21,8 +22,9 @@ inline constexpr FlagDef kBackendFlag = {"backend", 0, FlagKind::kValue, "NAME",
                                          "kind of model; default onnx"};
 inline constexpr FlagDef kTargetFlag = {"target-device", 0, FlagKind::kValue, "NAME",
                                         "NPU target, e.g. aries-rb"};
-inline constexpr FlagDef kDeviceFlag = {"device", 0, FlagKind::kValue, "gpu|cpu",
-                                        "where to compute; gpu falls back to the CPU with a warning"};
+inline constexpr FlagDef kDeviceFlag = {
+    "device", 0, FlagKind::kValue, "gpu|cpu",
+    "where to compute; gpu falls back to the CPU with a warning"};
 inline constexpr FlagDef kRequireDeviceFlag = {"require-device", 0, FlagKind::kSwitch, "",
                                                "fail instead of falling back to the CPU"};
 inline constexpr FlagDef kOffloadFlag = {"cpu-offload", 0, FlagKind::kNegatable, "",

@@ -20,7 +20,7 @@ absl::Status Run(CommandContext& context) {
 }  // namespace
 
 const Command& CompletionCommand() {
-  static const Command kCommand = {
+  static constexpr Command kCommand = {
       "completion",
       "completion of commands and flags in a shell",
       "Prints a script for bash, zsh or fish. In bash: eval \"$(qbcompiler completion bash)\"",

@@ -1,6 +1,7 @@
 #include <array>
 
 #include "absl/strings/match.h"
+
 #include "core/base/atomic_file.h"
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
@@ -12,8 +13,9 @@ namespace qb::worker {
 namespace {
 
 constexpr auto kFlags = std::to_array<FlagDef>({
-    {"output", 'o', FlagKind::kValue, "FILE", ".yaml, .yml: YAML; anything else JSON; default: "
-                                              "YAML on stdout"},
+    {"output", 'o', FlagKind::kValue, "FILE",
+     ".yaml, .yml: YAML; anything else JSON; default: "
+     "YAML on stdout"},
     {"preset", 0, FlagKind::kValue, "NAME", "start from this preset instead of the defaults"},
     {"schema", 0, FlagKind::kSwitch, "", "write the JSON Schema of settings files instead"},
     {"reference", 0, FlagKind::kSwitch, "", "write the reference page (Markdown) instead"},
@@ -39,8 +41,7 @@ absl::Status Run(CommandContext& context) {
     text = tree.Dump(2) + "\n";
   } else {
     QB_ASSIGN_OR_RETURN(tree, Settings(context.flags.Get("preset")));
-    const bool yaml =
-        path.empty() || absl::EndsWith(path, ".yaml") || absl::EndsWith(path, ".yml");
+    const bool yaml = path.empty() || absl::EndsWith(path, ".yaml") || absl::EndsWith(path, ".yml");
     text = yaml ? JsonToYaml(tree) : tree.Dump(2) + "\n";
   }
   if (path.empty()) {
@@ -57,10 +58,11 @@ absl::Status Run(CommandContext& context) {
 }  // namespace
 
 const Command& DumpConfigCommand() {
-  static const Command kCommand = {"dump-config", "a settings file with every field",
-                                   "Writes all settings with their values, ready to be edited and "
-                                   "given back with --compile-config.",
-                                   kFlags, Run};
+  static constexpr Command kCommand = {
+      "dump-config", "a settings file with every field",
+      "Writes all settings with their values, ready to be edited and "
+      "given back with --compile-config.",
+      kFlags, Run};
   return kCommand;
 }
 

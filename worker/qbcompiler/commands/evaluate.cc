@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+
 #include "core/base/atomic_file.h"
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
@@ -34,9 +35,8 @@ std::string Table(const Evaluation& evaluation) {
   std::string text = absl::StrFormat("%d samples\n%-28s %10s %10s %12s\n", evaluation.samples,
                                      "output", "SQNR dB", "cosine", "agreement");
   for (const OutputMetrics& output : evaluation.outputs) {
-    const std::string agreement = output.agreement.has_value()
-                                      ? absl::StrFormat("%.2f %%", *output.agreement * 100)
-                                      : "-";
+    const std::string agreement =
+        output.agreement.has_value() ? absl::StrFormat("%.2f %%", *output.agreement * 100) : "-";
     absl::StrAppendFormat(&text, "%-28s %10.2f %10.6f %12s\n", output.name, output.sqnr_db,
                           output.cosine, agreement);
   }
@@ -113,7 +113,7 @@ absl::Status Run(CommandContext& context) {
 }  // namespace
 
 const Command& EvaluateCommand() {
-  static const Command kCommand = {
+  static constexpr Command kCommand = {
       "evaluate", "float model against .mxq",
       "Runs both models on the same samples and prints how close they are: SQNR, cosine and "
       "agreement of each output and, with labels, top-1 and top-5 of both.",

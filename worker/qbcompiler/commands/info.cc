@@ -27,7 +27,7 @@ absl::Status Run(CommandContext& context) {
 }  // namespace
 
 const Command& InfoCommand() {
-  static const Command kCommand = {
+  static constexpr Command kCommand = {
       "info", "provenance of an .mblt, manifest of an .mxq",
       "Prints as JSON where an .mblt came from (null when nothing was recorded), or what an .mxq "
       "holds: target, core modes, inputs, outputs, memory plan.",

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
 #include "core/package/graph_onnx_names.h"
@@ -66,14 +67,14 @@ std::string MxqTable(const Json& layers) {
   std::string text = absl::StrFormat("%-32s %-22s %-6s %5s %12s %6s %10s\n", "layer", "op", "on",
                                      "bits", "scale", "zero", "saturated");
   for (const Json& row : layers.items()) {
-    const std::string bits =
-        row["weight_bits"].is_int()
-            ? absl::StrFormat("w%da%d", row["weight_bits"].as_int(), row["activation_bits"].as_int())
-            : absl::StrFormat("a%d", row["activation_bits"].as_int());
+    const std::string bits = row["weight_bits"].is_int()
+                                 ? absl::StrFormat("w%da%d", row["weight_bits"].as_int(),
+                                                   row["activation_bits"].as_int())
+                                 : absl::StrFormat("a%d", row["activation_bits"].as_int());
     absl::StrAppendFormat(&text, "%-32s %-22s %-6s %5s %12.6g %6d %9.4f%%\n",
-                          row["name"].as_string(), row["op"].as_string(),
-                          row["device"].as_string(), bits, row["scale"].as_double(),
-                          row["zero_point"].as_int(), row["saturation_share"].as_double() * 100);
+                          row["name"].as_string(), row["op"].as_string(), row["device"].as_string(),
+                          bits, row["scale"].as_double(), row["zero_point"].as_int(),
+                          row["saturation_share"].as_double() * 100);
   }
   return text;
 }
@@ -102,7 +103,7 @@ absl::Status Run(CommandContext& context) {
 }  // namespace
 
 const Command& LayersCommand() {
-  static const Command kCommand = {
+  static constexpr Command kCommand = {
       "layers", "every layer of an .mblt or .mxq",
       "Prints each layer with its operator, shape, where it runs and, of an executable, its "
       "precision and scale. Names are the ones that settings by layer take.",

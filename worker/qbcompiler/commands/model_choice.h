@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+
 #include "core/base/flags.h"
 #include "core/dataset/dataset.h"
 #include "core/evaluate/evaluation.h"

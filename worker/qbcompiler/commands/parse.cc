@@ -24,7 +24,7 @@ absl::Status Run(CommandContext& context) {
 }  // namespace
 
 const Command& ParseCommand() {
-  static const Command kCommand = {
+  static constexpr Command kCommand = {
       "parse", "model -> .mblt",
       "Imports a trained model, simplifies its graph, checks every layer against the target and "
       "writes the result. `quantize` goes on from there.",

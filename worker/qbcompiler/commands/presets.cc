@@ -1,4 +1,5 @@
 #include "absl/strings/str_format.h"
+
 #include "core/config/compile_config.h"
 #include "worker/qbcompiler/command.h"
 
@@ -22,8 +23,8 @@ absl::Status Run(CommandContext& context) {
 }  // namespace
 
 const Command& PresetsCommand() {
-  static const Command kCommand = {"presets", "settings by name",
-                                   "Lists the presets that --config-preset accepts.", {}, Run};
+  static constexpr Command kCommand = {
+      "presets", "settings by name", "Lists the presets that --config-preset accepts.", {}, Run};
   return kCommand;
 }
 

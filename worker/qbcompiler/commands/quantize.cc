@@ -7,10 +7,10 @@
 namespace qb::worker {
 namespace {
 
-constexpr auto kFlags = std::to_array<FlagDef>(
-    {kMbltFlag, kOutputFlag, kTargetFlag, kCalibFlag, kRandomFlag, kPresetFlag, kConfigFlag,
-     kDeviceFlag, kRequireDeviceFlag, kSavePathFlag, kSchemeFlag, kThreadsFlag, kEvalDataFlag,
-     kEvalLabelsFlag});
+constexpr auto kFlags = std::to_array<FlagDef>({kMbltFlag, kOutputFlag, kTargetFlag, kCalibFlag,
+                                                kRandomFlag, kPresetFlag, kConfigFlag, kDeviceFlag,
+                                                kRequireDeviceFlag, kSavePathFlag, kSchemeFlag,
+                                                kThreadsFlag, kEvalDataFlag, kEvalLabelsFlag});
 
 absl::Status Run(CommandContext& context) {
   QB_ASSIGN_OR_RETURN(const CompileConfig config, ResolveConfig(context.flags, context.reporter));
@@ -26,10 +26,11 @@ absl::Status Run(CommandContext& context) {
 }  // namespace
 
 const Command& QuantizeCommand() {
-  static const Command kCommand = {"quantize", ".mblt -> .mxq",
-                                   "Calibrates and quantizes a model that `parse` wrote, schedules "
-                                   "it for the target and writes one executable.",
-                                   kFlags, Run};
+  static constexpr Command kCommand = {
+      "quantize", ".mblt -> .mxq",
+      "Calibrates and quantizes a model that `parse` wrote, schedules "
+      "it for the target and writes one executable.",
+      kFlags, Run};
   return kCommand;
 }
 

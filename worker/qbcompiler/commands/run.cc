@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+
 #include "core/base/atomic_file.h"
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
@@ -18,10 +19,15 @@ namespace qb::worker {
 namespace {
 
 constexpr auto kFlags = std::to_array<FlagDef>(
-    {kModelFlag, kMbltFlag, kMxqFlag, kDataFlag,
+    {kModelFlag,
+     kMbltFlag,
+     kMxqFlag,
+     kDataFlag,
      {"output", 'o', FlagKind::kValue, "DIR",
       "one .npy a sample; with several outputs one folder a sample, one .npy an output"},
-     kCoreModeFlag, kShapeFlag, kThreadsFlag});
+     kCoreModeFlag,
+     kShapeFlag,
+     kThreadsFlag});
 
 absl::StatusOr<OpenedModel> Open(const ParsedFlags& flags, int threads) {
   const std::string model = flags.Get("model");
@@ -40,8 +46,8 @@ absl::StatusOr<OpenedModel> Open(const ParsedFlags& flags, int threads) {
 std::string FileStem(absl::string_view name) {
   std::string stem(name);
   for (char& c : stem) {
-    const bool plain = absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' ||
-                       c == '.';
+    const bool plain =
+        absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.';
     c = plain ? c : '_';
   }
   return stem.empty() || stem[0] == '.' ? absl::StrCat("_", stem) : stem;
@@ -51,9 +57,9 @@ absl::Status WriteSample(const OpenedModel& opened, const std::vector<Tensor>& o
                          const std::string& name, const std::string& folder) {
   const std::string base = absl::StrCat(folder, "/", FileStem(name));
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const std::string path = outputs.size() == 1
-                                 ? absl::StrCat(base, ".npy")
-                                 : absl::StrCat(base, "/", FileStem(opened.outputs[i].name), ".npy");
+    const std::string path =
+        outputs.size() == 1 ? absl::StrCat(base, ".npy")
+                            : absl::StrCat(base, "/", FileStem(opened.outputs[i].name), ".npy");
     QB_RETURN_IF_ERROR(WithFailureCode(WriteFileAtomically(path, SerializeNpy(outputs[i])),
                                        FailureCode::kOutputWriteError));
   }
@@ -74,7 +80,7 @@ absl::Status RunGroup(const OpenedModel& opened, const Dataset& dataset, const G
   QB_ASSIGN_OR_RETURN(const std::vector<std::vector<Tensor>> outputs,
                       opened.model->RunBatch(inputs, worker));
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const std::string name(dataset.name(group.first + static_cast<int64_t>(i)));
+    const std::string& name = dataset.name(group.first + static_cast<int64_t>(i));
     QB_RETURN_IF_ERROR(WriteSample(opened, outputs[i], name, folder));
   }
   return absl::OkStatus();
@@ -105,22 +111,22 @@ absl::Status Run(CommandContext& context) {
     if (!status.ok()) {
       failed.store(true);
     }
-    context.reporter.OnProgress(done.fetch_add(end - first) + end - first, dataset->size(), "sample");
+    context.reporter.OnProgress(done.fetch_add(end - first) + end - first, dataset->size(),
+                                "sample");
   });
   QB_RETURN_IF_ERROR(context.cancel.Check());
   for (const absl::Status& status : statuses) {
     QB_RETURN_IF_ERROR(status);
   }
-  context.reporter.Result(
-      Json::Object().Set("samples", dataset->size()).Set("folder", folder),
-      absl::StrCat(dataset->size(), " samples -> ", folder, "\n"));
+  context.reporter.Result(Json::Object().Set("samples", dataset->size()).Set("folder", folder),
+                          absl::StrCat(dataset->size(), " samples -> ", folder, "\n"));
   return absl::OkStatus();
 }
 
 }  // namespace
 
 const Command& RunCommand() {
-  static const Command kCommand = {
+  static constexpr Command kCommand = {
       "run", "run a model on samples",
       "Runs a source model or an .mblt in float, or an .mxq on the bit-exact simulator, and writes "
       "the outputs as .npy files.",

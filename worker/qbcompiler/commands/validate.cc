@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+
 #include "core/base/status_macros.h"
 #include "core/compiler/reports.h"
 #include "core/frontends/all_frontends.h"
@@ -15,9 +16,12 @@
 namespace qb::worker {
 namespace {
 
-constexpr auto kFlags = std::to_array<FlagDef>(
-    {kModelFlag, kBackendFlag, kTargetFlag, kShapeFlag,
-     {"json", 0, FlagKind::kSwitch, "", "JSON instead of a table"}});
+constexpr auto kFlags =
+    std::to_array<FlagDef>({kModelFlag,
+                            kBackendFlag,
+                            kTargetFlag,
+                            kShapeFlag,
+                            {"json", 0, FlagKind::kSwitch, "", "JSON instead of a table"}});
 
 std::string Table(const Json& layers) {
   std::string text = absl::StrFormat("%-32s %-22s %-4s %s\n", "layer", "op", "NPU", "reason");
@@ -39,14 +43,12 @@ absl::Status Run(CommandContext& context) {
   QB_ASSIGN_OR_RETURN(const TargetSpec* target, FindTarget(target_name));
   ImportOptions options;
   QB_ASSIGN_OR_RETURN(options.input_shapes, InputShapes(context.flags));
-  const std::string backend =
-      context.flags.Has("backend") ? context.flags.Get("backend") : "onnx";
+  const std::string backend = context.flags.Has("backend") ? context.flags.Get("backend") : "onnx";
   QB_ASSIGN_OR_RETURN(ImportedModel model, ImportModel(backend, path, options));
   QB_RETURN_IF_ERROR(RunPasses(model.graph, PassOptions{}));
   const SupportReport support = CheckSupport(model.graph, *target);
   const Json layers = SupportSummary(support);
-  const std::string text =
-      context.flags.Has("json") ? layers.Dump(2) + "\n" : Table(layers);
+  const std::string text = context.flags.Has("json") ? layers.Dump(2) + "\n" : Table(layers);
   if (support.unsupported_count() > 0) {
     context.reporter.Print(text);
     return RequireFullSupport(support, *target);
@@ -58,7 +60,7 @@ absl::Status Run(CommandContext& context) {
 }  // namespace
 
 const Command& ValidateCommand() {
-  static const Command kCommand = {
+  static constexpr Command kCommand = {
       "validate", "can this model be compiled for this target",
       "Imports and simplifies a model and lists for each layer whether the NPU runs it, with the "
       "reasons where it does not. Exits with 1 when there are such layers. Only --backend onnx "
