@@ -13,7 +13,7 @@
 
 #include "core/calibration/calibrate.h"
 #include "core/ir/graph.h"
-#include "core/quantization/pointwise_closure.h"
+#include "core/ops/pointwise_closure.h"
 #include "core/quantization/proven_range.h"
 
 namespace qb {

@@ -1,4 +1,4 @@
-#include "core/quantization/pointwise_closure.h"
+#include "core/ops/pointwise_closure.h"
 
 #include <algorithm>
 #include <cmath>
