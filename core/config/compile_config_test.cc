@@ -30,6 +30,42 @@ TEST(CompileConfig, EveryDefaultIsValidAndSaysSo) {
   EXPECT_EQ(config.Float("calibration.maxPercentile.percentile"), 0.9999);
 }
 
+TEST(CompileConfig, StepsMayBeWrittenInSnakeCase) {
+  const std::string camel =
+      R"([{"op":"letterbox","height":8,"width":9,"padValue":1,"alignType":1},)"
+      R"({"op":"centerCrop","height":2,"width":2},)"
+      R"({"op":"normalize","mean":[1],"std":[2],"scaleToUint8":true,"fuseIntoFirstLayer":true}])";
+  const std::string snake =
+      R"([{"align_type":1,"op":"letterbox","width":9,"pad_value":1,"height":8},)"
+      R"({"op":"center_crop","height":2,"width":2},)"
+      R"({"op":"normalize","mean":[1],"std":[2],"scale_to_uint8":true,)"
+      R"("fuse_into_first_layer":true}])";
+  for (const std::string& pipeline : {camel, snake}) {
+    ConfigSources sources;
+    sources.for_dump = true;
+    sources.file_text = absl::StrCat("{\"preprocessing\":{\"pipeline\":", pipeline,
+                                     ",\"input_configs\":{\"my_input\":{\"pipeline\":", pipeline,
+                                     ",\"auto_convert_format\":true}}}}");
+    QB_ASSERT_OK_AND_ASSIGN(const CompileConfig config, CompileConfig::Resolve(sources));
+    EXPECT_EQ(config.Get("preprocessing.pipeline").Dump(), camel);
+    EXPECT_EQ(config.Get("preprocessing.inputConfigs").Dump(),
+              absl::StrCat(R"({"my_input":{"pipeline":)", camel, R"(,"autoConvertFormat":true}})"));
+  }
+}
+
+TEST(CompileConfig, AStepKeyInBothSpellingsIsRefused) {
+  const absl::Status status =
+      FromText(R"({"preprocessing":{"pipeline":[{"op":"pad","padValue":1,"pad_value":2},
+                   {"op":"normalize","mean":[1],"std":[1,2],"scale_to_uint8":3}],
+                   "inputConfigs":{"x":{"autoConvertFormat":true,"auto_convert_format":true}}}})")
+          .status();
+  EXPECT_THAT(status, testing::StatusIs(
+                          absl::StatusCode::kInvalidArgument,
+                          AllOf(HasSubstr("pipeline[0].pad_value: 'padValue' is given in both"),
+                                HasSubstr("pipeline[1].scale_to_uint8: 3 is not accepted"),
+                                HasSubstr("x.auto_convert_format: 'autoConvertFormat' is given"))));
+}
+
 TEST(CompileConfig, GroupedAndFlatSpellingsMeanTheSame) {
   QB_ASSERT_OK_AND_ASSIGN(const CompileConfig flat, FromText("calibration:\n  mode: 0\n"));
   QB_ASSERT_OK_AND_ASSIGN(const CompileConfig grouped,

@@ -1,6 +1,7 @@
 #include "core/config/field_check.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -72,13 +73,30 @@ void CheckPipelines(const FieldDef& field, const Json& value, std::vector<std::s
     for (const auto& [key, child] : config.members()) {
       if (key == "pipeline") {
         CheckPipeline(absl::StrCat(path, ".pipeline"), child, problems);
-      } else if (key != "autoConvertFormat" || !child.is_bool()) {
+      } else if (key == "auto_convert_format" && config.contains("autoConvertFormat")) {
+        problems.push_back(
+            absl::StrCat(path, ".", key, ": 'autoConvertFormat' is given in both spellings"));
+      } else if ((key != "autoConvertFormat" && key != "auto_convert_format") || !child.is_bool()) {
         problems.push_back(absl::StrCat(path, ".", ShownKey(key), ": ", ShownValue(child),
                                         " is not accepted; the keys are pipeline (a list of steps) "
                                         "and autoConvertFormat (true or false)"));
       }
     }
   }
+}
+
+// {input: {pipeline, autoConvertFormat}} in camelCase; input names are no keys of ours.
+Json CanonicalInputs(const Json& value) {
+  Json inputs = Json::Object();
+  for (const auto& [input, config] : value.members()) {
+    Json canonical = Json::Object();
+    for (const auto& [key, child] : config.members()) {
+      canonical.Set(key == "pipeline" ? "pipeline" : "autoConvertFormat",
+                    key == "pipeline" ? CanonicalPipeline(child) : child);
+    }
+    inputs.SetNew(input, std::move(canonical));
+  }
+  return inputs;
 }
 
 void CheckMethods(const FieldDef& field, const Json& value, std::vector<std::string>& problems) {
@@ -135,14 +153,27 @@ std::string ShownValue(const Json& value) {
   }
   std::string text = value.Dump();
   if (text.size() > kMost) {
-    text.resize(kMost);
+    size_t end = kMost;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) {
+      --end;  // not within a character
+    }
+    text.resize(end);
     text.append("...");
   }
   return text;
 }
 
 Json CanonicalValue(const FieldDef& field, const Json& value) {
-  return field.type == FieldType::kFloat ? Json(value.as_double()) : value;
+  switch (field.type) {
+    case FieldType::kFloat:
+      return Json(value.as_double());
+    case FieldType::kPipeline:
+      return CanonicalPipeline(value);
+    case FieldType::kPipelines:
+      return CanonicalInputs(value);
+    default:
+      return value;
+  }
 }
 
 std::string AcceptedText(const FieldDef& field) {

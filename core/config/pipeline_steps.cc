@@ -7,9 +7,11 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 
+#include "core/base/check.h"
 #include "core/base/spelling.h"
 #include "core/config/config_tree.h"
 #include "core/config/field_check.h"
+#include "core/config/schema.h"
 
 namespace qb {
 namespace {
@@ -164,20 +166,46 @@ void CheckNormalize(const std::string& path, const Json& step, std::vector<std::
 
 const StepDef* FindStep(const Json& step) {
   for (const StepDef& candidate : kSteps) {
-    if (step.is_object() && step["op"].as_string() == candidate.op) {
+    const std::string& op = step["op"].as_string();
+    if (step.is_object() && (op == candidate.op || op == SnakeCase(candidate.op))) {
       return &candidate;
     }
   }
   return nullptr;
 }
 
-// Required keys are there, no others than the step's own are, and each has an accepted value.
+// The key of `def` that is spelled `name` in one way or the other; null when there is none.
+const StepKey* FindKey(const StepDef& def, absl::string_view name) {
+  for (const StepKey& candidate : def.keys) {
+    if (candidate.key == name || SnakeCase(candidate.key) == name) {
+      return &candidate;
+    }
+  }
+  return nullptr;
+}
+
+// The keys in the order of the table: equal steps become equal texts. Precondition: CheckKeys found
+// nothing.
+Json CanonicalStep(const StepDef& def, const Json& step) {
+  Json canonical = Json::Object();
+  canonical.Set("op", Json(def.op));
+  for (const StepKey& key : def.keys) {
+    for (const std::string& name : {std::string(key.key), SnakeCase(key.key)}) {
+      if (step.contains(name)) {
+        canonical.Set(key.key, step[name]);
+      }
+    }
+  }
+  return canonical;
+}
+
+// Required keys are there, no others than the step's own are, each once and with an accepted value.
 void CheckKeys(const std::string& path, const StepDef& def, const Json& step,
                std::vector<std::string>& problems) {
   std::vector<std::string> keys;
   for (const StepKey& key : def.keys) {
     keys.emplace_back(key.key);
-    if (key.required && !step.contains(key.key)) {
+    if (key.required && !step.contains(key.key) && !step.contains(SnakeCase(key.key))) {
       problems.push_back(absl::StrCat(path, ": ", def.op, " needs ", key.key));
     }
   }
@@ -186,10 +214,11 @@ void CheckKeys(const std::string& path, const StepDef& def, const Json& step,
     if (name == "op" || problems.size() >= kMostConfigProblems) {
       continue;
     }
-    const auto key = std::find_if(def.keys.begin(), def.keys.end(),
-                                  [&](const StepKey& candidate) { return candidate.key == name; });
+    const StepKey* key = FindKey(def, name);
+    const bool twice = key != nullptr && name != key->key && step.contains(key->key);
     const std::string problem =
-        key == def.keys.end()
+        twice ? absl::StrCat("'", key->key, "' is given in both spellings")
+        : key == nullptr
             ? absl::StrCat("unknown key of ", def.op,
                            "; nearest: ", absl::StrJoin(NearestWords(name, keys, 3), ", "))
             : CheckKey(*key, member.second);
@@ -215,12 +244,13 @@ void CheckStep(const std::string& path, const Json& step, std::vector<std::strin
   if (problems.size() != before) {
     return;
   }
+  const Json canonical = CanonicalStep(*def, step);
   if (def->op == "resize") {
-    CheckResize(path, step, problems);
+    CheckResize(path, canonical, problems);
   } else if (def->op == "letterbox") {
-    CheckMode(path, step, problems);
+    CheckMode(path, canonical, problems);
   } else if (def->op == "normalize") {
-    CheckNormalize(path, step, problems);
+    CheckNormalize(path, canonical, problems);
   }
 }
 
@@ -241,6 +271,16 @@ std::string AcceptedStepText(const StepKey& key) {
     return "a number";
   }
   return key.type == "bool" ? "true or false" : absl::StrCat("one of ", choices);
+}
+
+Json CanonicalPipeline(const Json& pipeline) {
+  Json canonical = Json::Array();
+  for (const Json& step : pipeline.items()) {
+    const StepDef* def = FindStep(step);
+    QB_CHECK(def != nullptr);
+    canonical.Append(CanonicalStep(*def, step));
+  }
+  return canonical;
 }
 
 void CheckPipeline(absl::string_view path, const Json& pipeline,

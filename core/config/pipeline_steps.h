@@ -29,7 +29,12 @@ absl::Span<const StepDef> AllSteps();
 // "an integer from 1 to 65536", ...: what a key takes, for messages and the reference page.
 std::string AcceptedStepText(const StepKey& key);
 
-// Appends one sentence a problem, with its path, e.g. "preprocessing.pipeline[1].mode: ...".
+// `pipeline` with operators and keys in camelCase: files may also write center_crop and
+// align_corners. Precondition: CheckPipeline found nothing.
+Json CanonicalPipeline(const Json& pipeline);
+
+// Appends one sentence a problem, with its path, e.g. "preprocessing.pipeline[1].mode: ...". Reads
+// both spellings.
 void CheckPipeline(absl::string_view path, const Json& pipeline,
                    std::vector<std::string>& problems);
 
