@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -15,6 +16,7 @@ namespace {
 
 constexpr size_t kMaxValueBytes = 256;
 constexpr size_t kMaxRepeats = 64;
+constexpr size_t kMostProblems = 50;
 
 enum class FlagKind { kText, kSwitch, kRepeated };
 
@@ -84,6 +86,23 @@ absl::Status AddOverride(const OverrideFlag& flag, const Json& value,
   return absl::OkStatus();
 }
 
+absl::Status AddMember(const std::string& name, const Json& value,
+                       std::vector<std::string>& flags) {
+  const auto flag = std::find_if(kOverrideFlags.begin(), kOverrideFlags.end(),
+                                 [&](const OverrideFlag& row) { return row.name == name; });
+  if (flag != kOverrideFlags.end()) {
+    return AddOverride(*flag, value, flags);
+  }
+  constexpr size_t kShownBytes = 100;
+  return BadOverride(absl::CHexEscape(name.substr(0, kShownBytes)),
+                     absl::StrCat("not an override; accepted are ",
+                                  absl::StrJoin(kOverrideFlags, ", ",
+                                                [](std::string* out, const OverrideFlag& row) {
+                                                  absl::StrAppend(out, row.name);
+                                                })));
+}
+
+// Errors: CONFIG_ERROR, a line each.
 absl::Status AddOverrides(const std::string& text, std::vector<std::string>& flags) {
   if (text.empty()) {
     return absl::OkStatus();
@@ -96,20 +115,15 @@ absl::Status AddOverrides(const std::string& text, std::vector<std::string>& fla
   if (!overrides->is_object()) {
     return Failure(FailureCode::kConfigError, "spec.config.overrides_json: expected a JSON object");
   }
-  for (const auto& [name, value] : overrides->members()) {
-    const auto flag = std::find_if(kOverrideFlags.begin(), kOverrideFlags.end(),
-                                   [&](const OverrideFlag& row) { return row.name == name; });
-    if (flag == kOverrideFlags.end()) {
-      return BadOverride(name,
-                         absl::StrCat("not an override; accepted are ",
-                                      absl::StrJoin(kOverrideFlags, ", ",
-                                                    [](std::string* out, const OverrideFlag& row) {
-                                                      absl::StrAppend(out, row.name);
-                                                    })));
+  std::vector<std::string> problems;
+  for (const Json::Member& member : overrides->members()) {
+    const absl::Status status = AddMember(member.first, member.second, flags);
+    if (!status.ok() && problems.size() < kMostProblems) {
+      problems.emplace_back(status.message());
     }
-    QB_RETURN_IF_ERROR(AddOverride(*flag, value, flags));
   }
-  return absl::OkStatus();
+  return problems.empty() ? absl::OkStatus()
+                          : Failure(FailureCode::kConfigError, absl::StrJoin(problems, "\n"));
 }
 
 }  // namespace

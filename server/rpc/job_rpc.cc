@@ -20,6 +20,13 @@ class JobRpc final : public pb::JobService::CallbackService {
       return service_.SubmitJob(CallerOf(*context), *request, *response);
     });
   }
+  grpc::ServerUnaryReactor* ValidateJob(grpc::CallbackServerContext* context,
+                                        const pb::ValidateJobRequest* request,
+                                        pb::ValidateJobResponse* response) override {
+    return RunUnary(context, pool_, [=, this] {
+      return service_.ValidateJob(CallerOf(*context), *request, *response);
+    });
+  }
   grpc::ServerUnaryReactor* GetJob(grpc::CallbackServerContext* context,
                                    const pb::GetJobRequest* request, pb::Job* response) override {
     return RunUnary(context, pool_,

@@ -1,16 +1,23 @@
 #include "server/service/config_resolution.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 #include "core/base/json.h"
-#include "core/base/status_macros.h"
 #include "core/config/compile_config.h"
+#include "core/config/schema.h"
+#include "core/target/target_spec.h"
+#include "server/dispatch/compiler_flags.h"
 
 namespace qb::server {
 namespace {
+
+constexpr char kFileField[] = "spec.config.file_text";
 
 struct Setting {
   absl::string_view flag;  // as in overrides_json
@@ -24,45 +31,114 @@ constexpr auto kSettings = std::to_array<Setting>({
     {"use-random-calib", "useRandomCalib"},
 });
 
-}  // namespace
+// Precondition: `text` is empty or a checked JSON object.
+void AddOverrides(const std::string& text, ConfigSources& sources) {
+  if (text.empty()) {
+    return;
+  }
+  const Json overrides = Json::Parse(text).value_or(Json());
+  for (const Setting& setting : kSettings) {
+    if (overrides.contains(setting.flag)) {
+      sources.overrides.push_back(
+          {std::string(setting.path), overrides[setting.flag], absl::StrCat("--", setting.flag)});
+    }
+  }
+}
 
-absl::StatusOr<std::string> ResolveConfigJson(const qbc::v1::JobSpec& spec) {
+// A target that only this server knows (--targets) has no schemes that could be checked.
+void AddTarget(const std::string& name, ConfigSources& sources) {
+  const absl::StatusOr<const TargetSpec*> target = FindTarget(name);
+  if (!target.ok()) {
+    return;
+  }
+  sources.target = name;
+  for (const CoreMode mode : (*target)->modes) {
+    sources.target_schemes.emplace_back(CoreModeName(mode));
+  }
+  sources.target_schemes.emplace_back("all");
+}
+
+// An unknown one is told here, so that the file is still looked at.
+void AddPreset(const std::string& name, ConfigSources& sources,
+               std::vector<Violation>& violations) {
+  std::vector<absl::string_view> known;
+  for (const PresetInfo& preset : AllPresets()) {
+    known.push_back(preset.name);
+  }
+  if (name.empty() || std::find(known.begin(), known.end(), name) != known.end()) {
+    sources.preset = name;
+    return;
+  }
+  constexpr size_t kShownBytes = 100;
+  violations.push_back(
+      {FailureCode::kConfigError, "spec.config.preset",
+       absl::StrCat("there is no preset '", absl::CHexEscape(name.substr(0, kShownBytes)),
+                    "'; accepted: ", absl::StrJoin(known, ", "))});
+}
+
+// What of `spec` is in such a state that it can be resolved; the rest is a violation.
+ConfigSources MakeSources(const qbc::v1::JobSpec& spec, std::vector<Violation>& violations) {
   ConfigSources sources;
-  sources.preset = spec.config().preset();
   sources.file_text = spec.config().file_text();
-  sources.file_name = "spec.config.file_text";
-  if (!spec.device().empty()) {
+  sources.file_name = kFileField;
+  AddPreset(spec.config().preset(), sources, violations);
+  qbc::v1::JobSpec with_known_preset = spec;
+  with_known_preset.mutable_config()->set_preset(sources.preset);
+  const absl::Status flags = ResolveCompilerFlags(with_known_preset).status();
+  AppendViolations(flags, "spec.config", violations);
+  if (flags.ok()) {
+    AddOverrides(spec.config().overrides_json(), sources);
+  }
+  if (spec.device() == "gpu" || spec.device() == "cpu") {
     sources.overrides.push_back({"device", Json(spec.device()), "--device"});
   }
-  if (!spec.config().overrides_json().empty()) {
-    QB_ASSIGN_OR_RETURN(const Json overrides, Json::Parse(spec.config().overrides_json()));
-    for (const Setting& setting : kSettings) {
-      if (overrides.contains(setting.flag)) {
-        sources.overrides.push_back(
-            {std::string(setting.path), overrides[setting.flag], absl::StrCat("--", setting.flag)});
-      }
+  if (spec.threads() > 0) {
+    sources.overrides.push_back(
+        {"resourceManagement.threads", Json(int64_t{spec.threads()}), "--threads"});
+  }
+  AddTarget(spec.target_device(), sources);
+  return sources;
+}
+
+std::string ToJson(const CompileConfig& config) {
+  Json settings = Json::Object();
+  for (const FieldDef& field : ConfigFields()) {
+    settings.SetNew(field.path, Json::Object()
+                                    .Set("value", config.Get(field.path))
+                                    .Set("origin", config.Origin(field.path)));
+  }
+  Json warnings = Json::Array();
+  for (const std::string& warning : config.warnings()) {
+    warnings.Append(Json(warning));
+  }
+  return Json::Object()
+      .Set("config", config.ToGroupedJson())
+      .Set("settings", std::move(settings))
+      .Set("warnings", std::move(warnings))
+      .Dump();
+}
+
+}  // namespace
+
+std::string ResolveConfigJson(const qbc::v1::JobSpec& spec, std::vector<Violation>& violations) {
+  const size_t before = violations.size();
+  const ConfigSources sources = MakeSources(spec, violations);
+  const absl::StatusOr<CompileConfig> config = CompileConfig::Resolve(sources);
+  for (const ConfigProblem& problem : ConfigProblemsOf(config.status())) {
+    if (!config.ok()) {
+      violations.push_back({FailureCodeOf(config.status()),
+                            problem.path.empty() ? kFileField : problem.path, problem.text});
     }
   }
-  QB_ASSIGN_OR_RETURN(const CompileConfig config, CompileConfig::Resolve(sources));
-  Json result = Json::Object();
-  result.Set("config", config.ToGroupedJson());
-  Json origins = Json::Object();
-  // The value is a copy of ours: members() of a temporary would not live through the loop.
-  const Json all_origins = config.Origins();
-  for (const auto& [path, origin] : all_origins.members()) {
-    if (origin.as_string() != "default") {
-      origins.Set(path, origin);
-    }
+  // A path in a file names something on the machine where it was written.
+  if (config.ok() && spec.calibration().empty() && !config->Strings("calibDataPaths").empty()) {
+    violations.push_back(
+        {FailureCode::kConfigError, "calibDataPaths",
+         absl::StrCat(
+             "a job takes its samples from spec.calibration (--calib-data-path), not from ",
+             "paths in a file (", config->Origin("calibDataPaths"), ")")});
   }
-  result.Set("origins", std::move(origins));
-  if (!config.warnings().empty()) {
-    Json warnings = Json::Array();
-    for (const std::string& warning : config.warnings()) {
-      warnings.Append(Json(warning));
-    }
-    result.Set("warnings", std::move(warnings));
-  }
-  return result.Dump();
+  return violations.size() == before ? ToJson(*config) : "";
 }
 
 }  // namespace qb::server

@@ -2,17 +2,16 @@
 #pragma once
 
 #include <string>
-
-#include "absl/status/statusor.h"
+#include <vector>
 
 #include "proto/qbc/v1/job.pb.h"
+#include "server/service/violations.h"
 
 namespace qb::server {
 
-// Resolves preset, file text, overrides and device of `spec`, whose overrides are a checked JSON
-// object (ResolveCompilerFlags). Returns one JSON object: "config" with every setting that applies,
-// "origins" of those that are not defaults, and "warnings" when there are any. Errors:
-// InvalidArgument with CONFIG_ERROR, which lists every problem with its path.
-absl::StatusOr<std::string> ResolveConfigJson(const qbc::v1::JobSpec& spec);
+// Resolves preset, file text, overrides, device and threads of `spec` for its target. Returns
+// Job.resolved_config_json. Appends every problem, CONFIG_ERROR or TARGET_ERROR, with the setting's
+// path or the request's field; the result is "" then.
+std::string ResolveConfigJson(const qbc::v1::JobSpec& spec, std::vector<Violation>& violations);
 
 }  // namespace qb::server

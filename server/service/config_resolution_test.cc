@@ -5,45 +5,121 @@
 
 #include <string>
 
-#include "core/base/failure.h"
+#include "absl/strings/str_cat.h"
+
 #include "core/base/json.h"
 #include "core/base/testing/status_matchers.h"
+#include "core/config/schema.h"
 
 namespace qb::server {
 namespace {
 
-TEST(ConfigResolution, ShowsValuesAndWhereTheyCameFrom) {
+using ::testing::AllOf;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+qbc::v1::JobSpec SpecWith(const std::string& file_text) {
   qbc::v1::JobSpec spec;
+  spec.set_target_device("aries-rb");
+  spec.mutable_config()->set_file_text(file_text);
+  return spec;
+}
+
+Json Resolved(const qbc::v1::JobSpec& spec) {
+  std::vector<Violation> violations;
+  const std::string text = ResolveConfigJson(spec, violations);
+  EXPECT_THAT(violations, IsEmpty());
+  return Json::Parse(text).value_or(Json());
+}
+
+std::vector<Violation> ViolationsOf(const qbc::v1::JobSpec& spec) {
+  std::vector<Violation> violations;
+  EXPECT_EQ(ResolveConfigJson(spec, violations), "");
+  return violations;
+}
+
+auto IsViolation(FailureCode code, const std::string& field, const std::string& text) {
+  return AllOf(Field(&Violation::code, code), Field(&Violation::field, field),
+               Field(&Violation::description, HasSubstr(text)));
+}
+
+TEST(ConfigResolution, ShowsEveryValueWithItsOrigin) {
+  qbc::v1::JobSpec spec = SpecWith("calibration:\n  mode: 0\n");
   spec.set_device("cpu");
-  spec.mutable_config()->set_file_text("calibration:\n  mode: 0\n");
-  spec.mutable_config()->set_overrides_json(R"({"inference-scheme": "single", "backend": "onnx"})");
-  QB_ASSERT_OK_AND_ASSIGN(const std::string text, ResolveConfigJson(spec));
-  QB_ASSERT_OK_AND_ASSIGN(const Json json, Json::Parse(text));
-  EXPECT_TRUE(json["config"].is_object());
-  EXPECT_EQ(json["origins"]["device"].as_string(), "--device");
-  EXPECT_EQ(json["origins"]["inferenceScheme"].as_string(), "--inference-scheme");
-  EXPECT_THAT(json["origins"].Dump(), ::testing::HasSubstr("spec.config.file_text"));
-  EXPECT_THAT(json["origins"].Dump(), ::testing::Not(::testing::HasSubstr("\"default\"")));
+  spec.set_threads(3);
+  spec.mutable_config()->set_overrides_json(R"({"inference-scheme": "multi", "backend": "onnx"})");
+  const Json json = Resolved(spec);
+  const Json& settings = json["settings"];
+  for (const FieldDef& field : ConfigFields()) {
+    EXPECT_FALSE(settings[field.path]["origin"].as_string().empty()) << field.path;
+    EXPECT_TRUE(settings[field.path].contains("value")) << field.path;
+  }
+  EXPECT_EQ(settings["device"].Dump(), R"({"value":"cpu","origin":"--device"})");
+  EXPECT_EQ(settings["inferenceScheme"].Dump(),
+            R"({"value":"multi","origin":"--inference-scheme"})");
+  EXPECT_EQ(settings["resourceManagement.threads"].Dump(), R"({"value":3,"origin":"--threads"})");
+  EXPECT_EQ(settings["calibration.mode"].Dump(),
+            R"({"value":0,"origin":"file spec.config.file_text"})");
+  EXPECT_EQ(settings["bufferMode"].Dump(), R"({"value":1,"origin":"default"})");
+  EXPECT_EQ(json["config"]["quantization"]["calibration"]["mode"].as_int(), 0);
+}
+
+TEST(ConfigResolution, APresetIsAnOriginAndSilencesTheFileAloud) {
+  qbc::v1::JobSpec spec = SpecWith("calibration:\n  mode: 0\n");
+  spec.mutable_config()->set_preset("classification");
+  const Json json = Resolved(spec);
+  EXPECT_EQ(json["settings"]["calibration.mode"]["origin"].as_string(), "preset classification");
+  EXPECT_THAT(json["warnings"].Dump(), HasSubstr("is ignored"));
 }
 
 TEST(ConfigResolution, EqualSpecsGiveEqualText) {
-  qbc::v1::JobSpec spec;
-  QB_ASSERT_OK_AND_ASSIGN(const std::string first, ResolveConfigJson(spec));
-  QB_ASSERT_OK_AND_ASSIGN(const std::string second, ResolveConfigJson(spec));
-  EXPECT_EQ(first, second);
+  std::vector<Violation> violations;
+  EXPECT_EQ(ResolveConfigJson(SpecWith("debug: true"), violations),
+            ResolveConfigJson(SpecWith("{\"debug\": true}"), violations));
 }
 
-TEST(ConfigResolution, MistakesAreConfigErrors) {
-  qbc::v1::JobSpec spec;
+TEST(ConfigResolution, AllMistakesOfAllSourcesComeTogether) {
+  qbc::v1::JobSpec spec =
+      SpecWith("calibration: {mode: 9, mod: 1}\nuint8Input: {apply: true}\nclusteringMethods: []");
   spec.mutable_config()->set_preset("no-such-preset");
-  EXPECT_EQ(FailureCodeOf(ResolveConfigJson(spec).status()), FailureCode::kConfigError);
-  spec.Clear();
-  spec.mutable_config()->set_file_text("noSuchField: 1\n");
-  const absl::Status status = ResolveConfigJson(spec).status();
-  EXPECT_EQ(FailureCodeOf(status), FailureCode::kConfigError);
-  EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("noSuchField"));
-  spec.mutable_config()->set_file_text("{ not closed");
-  EXPECT_EQ(FailureCodeOf(ResolveConfigJson(spec).status()), FailureCode::kConfigError);
+  spec.mutable_config()->set_overrides_json(R"({"backend": 7, "output": "/etc/passwd"})");
+  EXPECT_THAT(
+      ViolationsOf(spec),
+      UnorderedElementsAre(
+          IsViolation(FailureCode::kConfigError, "spec.config.overrides_json", "'backend'"),
+          IsViolation(FailureCode::kConfigError, "spec.config.overrides_json", "'output'"),
+          IsViolation(FailureCode::kConfigError, "spec.config.preset", "classification"),
+          IsViolation(FailureCode::kConfigError, "calibration.mode", "9 is not accepted"),
+          IsViolation(FailureCode::kConfigError, "calibration.mod", "nearest: mode"),
+          IsViolation(FailureCode::kConfigError, "clusteringMethods", "calibration.groupLut"),
+          IsViolation(FailureCode::kConfigError, "uint8Input.apply", "not supported yet")));
+}
+
+TEST(ConfigResolution, ASchemeThatTheTargetHasNot) {
+  qbc::v1::JobSpec spec = SpecWith("inferenceScheme: global8");
+  spec.set_target_device("regulus-rb");
+  EXPECT_THAT(ViolationsOf(spec),
+              UnorderedElementsAre(
+                  IsViolation(FailureCode::kTargetError, "inferenceScheme", "it has single")));
+  spec.set_target_device("a-device-of-this-server");
+  EXPECT_EQ(Resolved(spec)["config"]["inferenceScheme"].as_string(), "global8");
+}
+
+TEST(ConfigResolution, AFileThatCannotBeReadIsOneViolation) {
+  EXPECT_THAT(
+      ViolationsOf(SpecWith("{ not closed")),
+      UnorderedElementsAre(IsViolation(FailureCode::kConfigError, "spec.config.file_text", "")));
+}
+
+TEST(ConfigResolution, PathsInAFileNameNothingHere) {
+  qbc::v1::JobSpec spec = SpecWith("calibDataPaths: [/var/lib/others]");
+  EXPECT_THAT(ViolationsOf(spec),
+              UnorderedElementsAre(
+                  IsViolation(FailureCode::kConfigError, "calibDataPaths", "spec.calibration")));
+  spec.add_calibration();  // then the job's own sets win
+  Resolved(spec);
 }
 
 }  // namespace

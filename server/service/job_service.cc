@@ -185,14 +185,40 @@ absl::Status JobService::SubmitJob(const Caller& caller, const pb::SubmitJobRequ
     }
   }
   job.spec = request.spec();
-  QB_RETURN_IF_ERROR(CheckJobSpec(options_.limits, options_.targets, job.spec));
-  QB_ASSIGN_OR_RETURN(job.resolved_config_json, ResolveConfigJson(job.spec));
+  std::vector<Violation> violations;
+  job.resolved_config_json = CheckSpec(SpecForm::kComplete, job.spec, violations);
+  QB_RETURN_IF_ERROR(ViolationsStatus(violations));
   QB_RETURN_IF_ERROR(CheckInputsStored(caller, job.spec));
   job.now_ms = clock_.WallMs();
   job.id = MakeUuidV7(job.now_ms);
   QB_ASSIGN_OR_RETURN(SubmitOutcome outcome, store_.Submit(job));
   *response.mutable_job() = std::move(outcome.job);
   response.set_replayed(outcome.replayed);
+  return absl::OkStatus();
+}
+
+std::string JobService::CheckSpec(SpecForm form, pb::JobSpec& spec,
+                                  std::vector<Violation>& violations) const {
+  CheckJobSpec(options_.limits, options_.targets, form, spec, violations);
+  const bool readable =
+      static_cast<int64_t>(spec.config().file_text().size()) <= options_.limits.max_config_bytes &&
+      static_cast<int64_t>(spec.config().overrides_json().size()) <=
+          options_.limits.max_overrides_bytes;
+  return readable ? ResolveConfigJson(spec, violations) : "";
+}
+
+absl::Status JobService::ValidateJob(const Caller& caller, const pb::ValidateJobRequest& request,
+                                     pb::ValidateJobResponse& response) {
+  QB_RETURN_IF_ERROR(Authorize(caller, {ResourceKind::kJob, caller.tenant}, Verb::kCreate));
+  pb::JobSpec spec = request.spec();
+  std::vector<Violation> violations;
+  response.set_resolved_config_json(CheckSpec(SpecForm::kPartial, spec, violations));
+  for (const Violation& violation : violations) {
+    pb::FieldViolation* item = response.add_violations();
+    item->set_field(violation.field);
+    item->set_description(violation.description);
+    item->set_reason(std::string(FailureRowOf(violation.code).name));
+  }
   return absl::OkStatus();
 }
 

@@ -41,6 +41,8 @@ class JobService {
 
   absl::Status SubmitJob(const Caller& caller, const pb::SubmitJobRequest& request,
                          pb::SubmitJobResponse& response);
+  absl::Status ValidateJob(const Caller& caller, const pb::ValidateJobRequest& request,
+                           pb::ValidateJobResponse& response);
   absl::Status GetJob(const Caller& caller, const pb::GetJobRequest& request, pb::Job& response);
   absl::Status ListJobs(const Caller& caller, const pb::ListJobsRequest& request,
                         pb::ListJobsResponse& response);
@@ -54,6 +56,8 @@ class JobService {
       const Caller& caller, const pb::ReadLogRequest& request);
 
  private:
+  // Every check that needs no blob. Returns the resolved settings.
+  std::string CheckSpec(SpecForm form, pb::JobSpec& spec, std::vector<Violation>& violations) const;
   absl::Status CheckInputsStored(const Caller& caller, const pb::JobSpec& spec);
 
   JobStore& store_;

@@ -5,10 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
-
 #include "proto/qbc/v1/job.pb.h"
 #include "server/service/manifest_check.h"
+#include "server/service/violations.h"
 
 namespace qb::server {
 
@@ -29,11 +28,15 @@ struct JobLimits {
 // The devices that the product knows; --targets replaces them.
 std::vector<std::string> BuiltInTargets();
 
-// Checks `spec` and fills in its defaults (kind, run_timeout, queue_ttl). A value over its limit is
-// refused, never cut.
-// Errors: InvalidArgument with the field, what was found and what is accepted; a FailureCode is
-// attached (TARGET_ERROR, CONFIG_ERROR, ARGUMENT_ERROR).
-absl::Status CheckJobSpec(const JobLimits& limits, const std::vector<std::string>& targets,
-                          qbc::v1::JobSpec& spec);
+enum class SpecForm {
+  kComplete,
+  kPartial,  // a model or a target_device that is left out is not looked at
+};
+
+// Checks `spec` without its compile settings (config_resolution.h) and fills in its defaults (kind,
+// run_timeout, queue_ttl). A value over its limit is refused, never cut. Appends what is wrong:
+// TARGET_ERROR or ARGUMENT_ERROR, the field, what was found and what is accepted.
+void CheckJobSpec(const JobLimits& limits, const std::vector<std::string>& targets, SpecForm form,
+                  qbc::v1::JobSpec& spec, std::vector<Violation>& violations);
 
 }  // namespace qb::server

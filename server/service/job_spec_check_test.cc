@@ -16,9 +16,10 @@
 namespace qb::server {
 namespace {
 
-using ::qb::testing::StatusIs;
 using qbc::v1::JobSpec;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 JobSpec GoodSpec() {
   JobSpec spec;
@@ -31,11 +32,17 @@ JobSpec GoodSpec() {
   return spec;
 }
 
-absl::Status Check(JobSpec spec) { return CheckJobSpec(JobLimits(), BuiltInTargets(), spec); }
+std::vector<Violation> Check(JobSpec spec, SpecForm form = SpecForm::kComplete) {
+  std::vector<Violation> violations;
+  CheckJobSpec(JobLimits(), BuiltInTargets(), form, spec, violations);
+  return violations;
+}
 
 TEST(JobSpecCheck, FillsInDefaults) {
   JobSpec spec = GoodSpec();
-  QB_ASSERT_OK(CheckJobSpec(JobLimits(), BuiltInTargets(), spec));
+  std::vector<Violation> violations;
+  CheckJobSpec(JobLimits(), BuiltInTargets(), SpecForm::kComplete, spec, violations);
+  EXPECT_THAT(violations, IsEmpty());
   EXPECT_EQ(spec.kind(), qbc::v1::JOB_KIND_COMPILE);
   EXPECT_EQ(spec.run_timeout().seconds(), 7200);
   EXPECT_EQ(spec.queue_ttl().seconds(), 86400);
@@ -45,7 +52,9 @@ TEST(JobSpecCheck, KeepsWhatIsGiven) {
   JobSpec spec = GoodSpec();
   spec.mutable_run_timeout()->set_nanos(5'000'000);
   spec.mutable_queue_ttl()->set_seconds(30 * 86400);
-  QB_ASSERT_OK(CheckJobSpec(JobLimits(), BuiltInTargets(), spec));
+  std::vector<Violation> violations;
+  CheckJobSpec(JobLimits(), BuiltInTargets(), SpecForm::kComplete, spec, violations);
+  EXPECT_THAT(violations, IsEmpty());
   EXPECT_EQ(spec.run_timeout().seconds(), 0);
   EXPECT_EQ(spec.run_timeout().nanos(), 5'000'000);
 }
@@ -53,13 +62,30 @@ TEST(JobSpecCheck, KeepsWhatIsGiven) {
 TEST(JobSpecCheck, UnknownTargetListsTheKnownOnes) {
   JobSpec spec = GoodSpec();
   spec.set_target_device("aries-rc");
-  const absl::Status status = Check(spec);
-  EXPECT_EQ(FailureCodeOf(status), FailureCode::kTargetError);
-  EXPECT_THAT(status,
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       ::testing::AllOf(HasSubstr("aries-rc"), HasSubstr("regulus-rb-usb"))));
+  const std::vector<Violation> violations = Check(spec);
+  ASSERT_EQ(violations.size(), 1u);
+  EXPECT_EQ(violations[0].code, FailureCode::kTargetError);
+  EXPECT_THAT(violations[0].description, AllOf(HasSubstr("aries-rc"), HasSubstr("regulus-rb-usb")));
   spec.set_target_device("");
-  EXPECT_EQ(FailureCodeOf(Check(spec)), FailureCode::kTargetError);
+  EXPECT_EQ(Check(spec).size(), 1u);
+}
+
+TEST(JobSpecCheck, APartialSpecMayLackModelAndTarget) {
+  EXPECT_THAT(Check(JobSpec(), SpecForm::kPartial), IsEmpty());
+  EXPECT_EQ(Check(JobSpec()).size(), 2u);
+  JobSpec spec;
+  spec.set_target_device("aries-rc");
+  EXPECT_EQ(Check(spec, SpecForm::kPartial).size(), 1u);
+}
+
+TEST(JobSpecCheck, TellsEverythingAtOnce) {
+  JobSpec spec = GoodSpec();
+  spec.set_target_device("none");
+  spec.set_threads(-1);
+  spec.set_priority(1000);
+  spec.set_device("tpu");
+  spec.mutable_model()->mutable_entries(0)->set_path("../x");
+  EXPECT_EQ(Check(spec).size(), 5u);
 }
 
 TEST(JobSpecCheck, NamesTheFieldThatIsWrong) {
@@ -83,16 +109,16 @@ TEST(JobSpecCheck, NamesTheFieldThatIsWrong) {
       {"spec.queue_ttl", [](JobSpec& s) { s.mutable_queue_ttl()->set_seconds(INT64_MAX); }},
       {"spec.config.file_text",
        [](JobSpec& s) { s.mutable_config()->set_file_text(std::string((1 << 20) + 1, 'x')); }},
-      {"spec.config.overrides_json",
-       [](JobSpec& s) { s.mutable_config()->set_overrides_json("{\"a\": 1}"); }},
-      {"spec.config.preset", [](JobSpec& s) { s.mutable_config()->set_preset("-x"); }},
       {"spec.model",
        [](JobSpec& s) { s.mutable_model()->mutable_entries(0)->set_size_bytes(INT64_MAX); }},
   };
   for (const auto& [field, change] : cases) {
     JobSpec spec = GoodSpec();
     change(spec);
-    EXPECT_THAT(Check(spec), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(field)));
+    const std::vector<Violation> violations = Check(spec);
+    ASSERT_EQ(violations.size(), 1u) << field;
+    EXPECT_EQ(violations[0].field, field);
+    EXPECT_FALSE(violations[0].description.empty());
   }
 }
 

@@ -7,4 +7,8 @@ namespace qb::server {
 // trailer "qbc-missing-blobs".
 inline constexpr char kMissingBlobsPayload[] = "qbc/missing_blobs";
 
+// Payload of an InvalidArgument: a serialized google.rpc.BadRequest with every violation. On the
+// wire it becomes one of the details of the google.rpc.Status.
+inline constexpr char kBadRequestPayload[] = "type.googleapis.com/google.rpc.BadRequest";
+
 }  // namespace qb::server

@@ -33,6 +33,13 @@ ARROWS = {
     "client/cli": ["client/cpp"],
 }
 
+# Parts of a folder that one more folder may use, without what the rest of it needs:
+# (user, header, CMake target that has it and links nothing but core/base).
+SINGLE_PARTS = [
+    # Names and schemes of the targets: a job that its target cannot run is refused when it is submitted.
+    ("server", "core/target/target_spec.h", "qb_target_spec"),
+]
+
 # Folders whose files may use everything: they test what crosses folders.
 FREE_FOLDERS = ["tests", "examples"]
 

@@ -74,6 +74,12 @@ def includes_of(root, path):
     return result
 
 
+def is_single_part(folder, name):
+    """May `folder` use this header or CMake target although not the folder that has it?"""
+    return any(user == folder and name in (header, target)
+               for user, header, target in arrows.SINGLE_PARTS)
+
+
 def is_free(path):
     return path.split("/")[0] in arrows.FREE_FOLDERS
 
@@ -103,7 +109,7 @@ def check_includes(root):
         allowed = reachable(folder)
         for number, header in includes_of(root, path):
             used = "proto" if header.startswith("proto/") else folder_of(header)
-            if used is None or used in allowed:
+            if used is None or used in allowed or is_single_part(folder, header):
                 continue
             same_part = used.split("/")[0] == folder.split("/")[0]
             if is_test_code(path) and (same_part or used.startswith("core/")):
@@ -173,6 +179,10 @@ def check_links(root):
     """CMake link lists against the arrows, and against the places of packages."""
     problems = []
     targets = cmake_targets(root)
+    for _, _, part in arrows.SINGLE_PARTS:
+        if part in targets and linked_folders(part, targets) - {part_of(targets[part][1]),
+                                                                "core/base"}:
+            problems.append(f"{part} links more than core/base: it is no single part")
     for name, (kind, cmake_folder, deps, _) in sorted(targets.items()):
         folder = part_of(cmake_folder)
         if folder is None or kind in ("qb_test", "qb_fuzzer") or name.endswith("_testing"):
@@ -182,7 +192,7 @@ def check_links(root):
             dep = dependency(dep, targets)
             if dep in targets:
                 used = part_of(targets[dep][1])
-                if used is not None and used not in allowed:
+                if used is not None and used not in allowed and not is_single_part(folder, dep):
                     problems.append(f"{cmake_folder}/CMakeLists.txt: {name} may not link {dep}: "
                                     f"{folder} may not use {used}")
             for prefix, places in arrows.THIRD_PARTY_TARGETS:

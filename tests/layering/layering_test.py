@@ -63,6 +63,19 @@ class TheChecks(unittest.TestCase):
                           {"server/service/a.cc": '#include "core/config/schema.h"\n'
                                                   '#include "core/ops/conv.h"\n'}, "core/ops")
 
+    def test_single_parts_are_for_their_user_alone(self):
+        include = '#include "core/target/target_spec.h"\n'
+        self.assertEqual([], self.problems(check_layering.check_includes,
+                                           {"server/service/a.cc": include}))
+        self.assert_found(check_layering.check_includes,
+                          {"server/service/a.cc": '#include "core/target/support.h"\n'}, "core/target")
+        self.assert_found(check_layering.check_includes, {"client/cli/a.cc": include}, "core/target")
+
+    def test_a_single_part_links_only_the_base(self):
+        self.assert_found(check_layering.check_links,
+                          {"core/target/CMakeLists.txt": "qb_library(qb_target_spec DEPS qb_ops)\n",
+                           "core/ops/CMakeLists.txt": "qb_library(qb_ops)\n"}, "no single part")
+
     def test_client_and_server_are_strangers(self):
         self.assert_found(check_layering.check_includes,
                           {"client/cli/a.cc": '#include "server/jobs/job_store.h"\n'}, "server")
