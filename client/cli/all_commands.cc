@@ -16,6 +16,7 @@ absl::Span<const Command> AllCommands() {
   static const auto commands = std::to_array<Command>({
       CompileCommand(),
       SubmitCommand(),
+      ValidateCommand(),
       JobsCommand(),
       GetCommand(),
       WatchCommand(),

@@ -29,6 +29,7 @@ absl::Span<const Command> AllCommands();
 // One file each.
 const Command& CompileCommand();
 const Command& SubmitCommand();
+const Command& ValidateCommand();
 const Command& JobsCommand();
 const Command& GetCommand();
 const Command& WatchCommand();

@@ -11,6 +11,7 @@
 #include "client/cpp/job_files.h"
 #include "client/cpp/random_id.h"
 #include "client/cpp/upload.h"
+#include "client/cpp/violations.h"
 #include "core/base/atomic_file.h"
 #include "core/base/json.h"
 #include "core/base/status_macros.h"
@@ -134,13 +135,21 @@ void Take(LocalManifest collected, qbc::v1::Manifest& manifest, JobPlan& plan) {
   }
 }
 
-absl::Status AddFiles(const ParsedFlags& flags, Session& session, JobPlan& plan) {
+absl::Status AddModel(Session& session, JobPlan& plan) {
   std::vector<std::string> warnings;
   QB_ASSIGN_OR_RETURN(LocalManifest model, CollectModel(plan.model, &warnings));
   for (const std::string& warning : warnings) {
     session.view().Warn(PrintableLine(warning));
   }
   Take(std::move(model), *plan.spec.mutable_model(), plan);
+  return absl::OkStatus();
+}
+
+// A plan without a model gets none.
+absl::Status AddFiles(const ParsedFlags& flags, Session& session, JobPlan& plan) {
+  if (!plan.model.empty()) {
+    QB_RETURN_IF_ERROR(AddModel(session, plan));
+  }
   std::string labels_path;
   for (const std::string& path : flags.GetAll("calib-data-path")) {
     QB_ASSIGN_OR_RETURN(LocalManifest set, CollectDataset(path, "", &labels_path));
@@ -157,6 +166,19 @@ absl::Status AddFiles(const ParsedFlags& flags, Session& session, JobPlan& plan)
                         ReadFile(flags.Get("compile-config"), kMaxConfigBytes));
   }
   return absl::OkStatus();
+}
+
+// Before gigabytes travel: is there anything wrong that the server can see already?
+absl::Status CheckOnServer(const JobPlan& plan, Connection& connection) {
+  qbc::v1::ValidateJobRequest request;
+  *request.mutable_spec() = plan.spec;
+  const absl::StatusOr<qbc::v1::ValidateJobResponse> response = connection.ValidateJob(request);
+  if (response.status().code() == absl::StatusCode::kUnimplemented) {
+    return absl::OkStatus();  // an older server: SubmitJob will tell
+  }
+  QB_RETURN_IF_ERROR(response.status());
+  const auto& found = response->violations();
+  return found.empty() ? absl::OkStatus() : ViolationsError({found.begin(), found.end()});
 }
 
 absl::Status Upload(const JobPlan& plan, Connection& connection, Session& session) {
@@ -200,8 +222,21 @@ absl::StatusOr<JobPlan> PlanJob(const ParsedFlags& flags, Session& session) {
   return plan;
 }
 
+absl::StatusOr<qbc::v1::JobSpec> PlanValidation(const ParsedFlags& flags, Session& session) {
+  JobPlan plan;
+  if (flags.Has("model") || !flags.positionals().empty()) {
+    QB_ASSIGN_OR_RETURN(plan.model, ModelPath(flags));
+  }
+  QB_RETURN_IF_ERROR(AddSettings(flags, plan.spec));
+  if (absl::Status status = AddFiles(flags, session, plan); !status.ok()) {
+    return WithExitCode(std::move(status), kExitInvalidInput);
+  }
+  return plan.spec;
+}
+
 absl::StatusOr<qbc::v1::Job> UploadAndSubmit(const JobPlan& plan, Session& session) {
   QB_ASSIGN_OR_RETURN(Connection * connection, session.connection());
+  QB_RETURN_IF_ERROR(CheckOnServer(plan, *connection));
   QB_RETURN_IF_ERROR(Upload(plan, *connection, session));
   qbc::v1::SubmitJobRequest request;
   request.set_request_id(RandomUuid());

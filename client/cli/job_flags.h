@@ -26,7 +26,12 @@ struct JobPlan {
 // Reads and hashes the files. Errors: usage for flags, kExitInvalidInput for files.
 absl::StatusOr<JobPlan> PlanJob(const ParsedFlags& flags, Session& session);
 
-// Uploads what the server misses and submits the job; the job as the server accepted it.
+// The same for `qbc validate`: model, target and samples may be left out, nothing is to be
+// uploaded.
+absl::StatusOr<qbc::v1::JobSpec> PlanValidation(const ParsedFlags& flags, Session& session);
+
+// Asks whether the server accepts the settings, uploads what it misses and submits the job. Returns
+// the job as the server accepted it.
 absl::StatusOr<qbc::v1::Job> UploadAndSubmit(const JobPlan& plan, Session& session);
 
 }  // namespace qb::client

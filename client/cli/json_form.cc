@@ -194,4 +194,11 @@ Json EventToJson(const qbc::v1::JobEvent& event, absl::string_view job_id) {
   return json;
 }
 
+Json ViolationToJson(const qbc::v1::FieldViolation& violation) {
+  return Json::Object()
+      .Set("field", violation.field())
+      .Set("description", violation.description())
+      .Set("code", violation.reason());
+}
+
 }  // namespace qb::client

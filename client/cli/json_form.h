@@ -4,6 +4,7 @@
 #include "core/base/json.h"
 #include "proto/qbc/v1/event.pb.h"
 #include "proto/qbc/v1/job.pb.h"
+#include "proto/qbc/v1/job_service.pb.h"
 
 namespace qb::client {
 
@@ -13,6 +14,9 @@ Json JobToJson(const qbc::v1::Job& job);
 // {"type":"event","job_id":..,"seq":..,"time":..,"attempt":..,"kind":"progress",...fields of the
 // kind}
 Json EventToJson(const qbc::v1::JobEvent& event, absl::string_view job_id);
+
+// {"field":"calibration.mode","description":..,"code":"CONFIG_ERROR"}
+Json ViolationToJson(const qbc::v1::FieldViolation& violation);
 
 // "succeeded" for JOB_STATE_SUCCEEDED.
 std::string StateName(qbc::v1::JobState state);

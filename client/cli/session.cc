@@ -10,6 +10,7 @@
 #include "client/cli/exit_code.h"
 #include "client/cli/json_form.h"
 #include "client/cli/printable.h"
+#include "client/cpp/violations.h"
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
 
@@ -156,12 +157,17 @@ int Session::ReportError(const absl::Status& status) {
   std::string hint;
   HintOf(status, address_, hint);
   if (json_) {
-    Answer(Json::Object()
-               .Set("type", "error")
-               .Set("code", name)
-               .Set("message", message)
-               .Set("hint", hint)
-               .Set("exit_code", ExitCodeOf(status)));
+    Json violations = Json::Array();
+    Json answer = Json::Object();
+    answer.Set("type", "error").Set("code", name).Set("message", message).Set("hint", hint);
+    answer.Set("exit_code", ExitCodeOf(status));
+    for (const qbc::v1::FieldViolation& violation : ViolationsOf(status)) {
+      violations.Append(ViolationToJson(violation));
+    }
+    if (!violations.items().empty()) {
+      answer.Set("violations", std::move(violations));
+    }
+    Answer(answer);
   } else {
     PrintError(environment_, name, message, hint);
   }

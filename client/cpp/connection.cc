@@ -45,6 +45,13 @@ absl::StatusOr<qbc::v1::SubmitJobResponse> Connection::SubmitJob(
   });
 }
 
+absl::StatusOr<qbc::v1::ValidateJobResponse> Connection::ValidateJob(
+    const qbc::v1::ValidateJobRequest& request) {
+  return Retry<qbc::v1::ValidateJobResponse>(
+      options_.interruption,
+      [&](const CallOptions& options) { return stub_->ValidateJob(request, options); });
+}
+
 absl::StatusOr<qbc::v1::Job> Connection::GetJob(const qbc::v1::GetJobRequest& request) {
   return Retry<qbc::v1::Job>(options_.interruption, [&](const CallOptions& options) {
     return stub_->GetJob(request, options);

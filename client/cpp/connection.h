@@ -32,6 +32,8 @@ class Connection {
   Connection(std::unique_ptr<Stub> stub, ConnectionOptions options);
 
   absl::StatusOr<qbc::v1::SubmitJobResponse> SubmitJob(const qbc::v1::SubmitJobRequest& request);
+  absl::StatusOr<qbc::v1::ValidateJobResponse> ValidateJob(
+      const qbc::v1::ValidateJobRequest& request);
   absl::StatusOr<qbc::v1::Job> GetJob(const qbc::v1::GetJobRequest& request);
   absl::StatusOr<qbc::v1::ListJobsResponse> ListJobs(const qbc::v1::ListJobsRequest& request);
   absl::StatusOr<qbc::v1::FindMissingBlobsResponse> FindMissingBlobs(

@@ -7,12 +7,14 @@
 #include <cstdint>
 #include <utility>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 
 #include "core/base/status_macros.h"
+#include "proto/google/rpc/status.pb.h"
 #include "proto/qbc/v1/blob_service.grpc.pb.h"
 #include "proto/qbc/v1/job_service.grpc.pb.h"
 #include "proto/qbc/v1/server_info.grpc.pb.h"
@@ -69,7 +71,15 @@ class CallContext {
       return absl::UnavailableError(absl::StrCat("the call broke off: ", status.error_message()));
     }
     // The numbers of the two enums are the same by design of both.
-    return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+    absl::Status converted(static_cast<absl::StatusCode>(status.error_code()),
+                           status.error_message());
+    google::rpc::Status details;
+    if (!converted.ok() && details.ParseFromString(status.error_details())) {
+      for (const google::protobuf::Any& detail : details.details()) {
+        converted.SetPayload(detail.type_url(), absl::Cord(detail.value()));
+      }
+    }
+    return converted;
   }
 
   template <typename Response>
@@ -115,6 +125,14 @@ class GrpcStub final : public Stub {
     CallContext context(options, *channel_);
     qbc::v1::SubmitJobResponse response;
     const grpc::Status status = jobs_->SubmitJob(context.get(), request, &response);
+    return context.Convert(status, std::move(response));
+  }
+
+  absl::StatusOr<qbc::v1::ValidateJobResponse> ValidateJob(
+      const qbc::v1::ValidateJobRequest& request, const CallOptions& options) override {
+    CallContext context(options, *channel_);
+    qbc::v1::ValidateJobResponse response;
+    const grpc::Status status = jobs_->ValidateJob(context.get(), request, &response);
     return context.Convert(status, std::move(response));
   }
 

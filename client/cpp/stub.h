@@ -27,6 +27,8 @@ class ReadLogRequest;
 class ReadLogResponse;
 class SubmitJobRequest;
 class SubmitJobResponse;
+class ValidateJobRequest;
+class ValidateJobResponse;
 class WatchJobRequest;
 class WatchJobResponse;
 class WriteBlobHeader;
@@ -42,14 +44,17 @@ struct CallOptions {
   Interruption* interruption = nullptr;
 };
 
-// One try of each call, no retries. Thread-safe. Errors are those of the server, and Unavailable
-// when it cannot be reached. A stream's callback that returns an error (or false) ends the call.
+// One try of each call, no retries. Thread-safe. Errors are those of the server, each detail of its
+// google.rpc.Status as a payload under the type's URL, and Unavailable when it cannot be reached. A
+// stream's callback that returns an error (or false) ends the call.
 class Stub {
  public:
   virtual ~Stub() = default;
 
   virtual absl::StatusOr<qbc::v1::SubmitJobResponse> SubmitJob(
       const qbc::v1::SubmitJobRequest& request, const CallOptions& options) = 0;
+  virtual absl::StatusOr<qbc::v1::ValidateJobResponse> ValidateJob(
+      const qbc::v1::ValidateJobRequest& request, const CallOptions& options) = 0;
   virtual absl::StatusOr<qbc::v1::Job> GetJob(const qbc::v1::GetJobRequest& request,
                                               const CallOptions& options) = 0;
   virtual absl::StatusOr<qbc::v1::ListJobsResponse> ListJobs(

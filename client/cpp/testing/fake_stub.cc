@@ -154,6 +154,14 @@ absl::StatusOr<qbc::v1::SubmitJobResponse> FakeStub::SubmitJob(
   return response;
 }
 
+absl::StatusOr<qbc::v1::ValidateJobResponse> FakeStub::ValidateJob(
+    const qbc::v1::ValidateJobRequest& request, const CallOptions& options) {
+  QB_RETURN_IF_ERROR(Begin("ValidateJob", options));
+  absl::MutexLock lock(&server_->mutex);
+  server_->validated = request.spec();
+  return server_->validation;
+}
+
 absl::StatusOr<qbc::v1::Job> FakeStub::GetJob(const qbc::v1::GetJobRequest& request,
                                               const CallOptions& options) {
   QB_RETURN_IF_ERROR(Begin("GetJob", options));

@@ -30,6 +30,9 @@ struct FakeServer {
   // Statuses with which the next calls of a method fail, e.g. calls["SubmitJob"].
   std::map<std::string, std::deque<absl::Status>> failures ABSL_GUARDED_BY(mutex);
   std::map<std::string, int> calls ABSL_GUARDED_BY(mutex);
+  // What ValidateJob answers, and what it was asked last.
+  qbc::v1::ValidateJobResponse validation ABSL_GUARDED_BY(mutex);
+  qbc::v1::JobSpec validated ABSL_GUARDED_BY(mutex);
   // Breaks an upload (or download, or watch) off with Unavailable after so many chunks, once each.
   std::deque<int> break_writes_after ABSL_GUARDED_BY(mutex);
   std::deque<int> break_reads_after ABSL_GUARDED_BY(mutex);
@@ -58,6 +61,8 @@ class FakeStub final : public Stub {
 
   absl::StatusOr<qbc::v1::SubmitJobResponse> SubmitJob(const qbc::v1::SubmitJobRequest& request,
                                                        const CallOptions& options) override;
+  absl::StatusOr<qbc::v1::ValidateJobResponse> ValidateJob(
+      const qbc::v1::ValidateJobRequest& request, const CallOptions& options) override;
   absl::StatusOr<qbc::v1::Job> GetJob(const qbc::v1::GetJobRequest& request,
                                       const CallOptions& options) override;
   absl::StatusOr<qbc::v1::ListJobsResponse> ListJobs(const qbc::v1::ListJobsRequest& request,
