@@ -1,0 +1,1 @@
+"""A place that imports of the API name; see patcher/parts.py."""
