@@ -123,10 +123,23 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenCalibration(const QuantizeRequest& 
   return OpenDataset(request.calibration_paths[0], inputs, phases);
 }
 
+LayerOverrides LayerOverridesOf(const CompileConfig& config) {
+  LayerOverrides overrides;
+  overrides.activation16 = config.Strings("bit.layerOverrides.activation16Bits");
+  overrides.weight16 = config.Strings("bit.layerOverrides.weight16Bits");
+  overrides.weight8 = config.Strings("bit.layerOverrides.weight8Bits");
+  overrides.weight4 = config.Strings("bit.layerOverrides.weight4Bits");
+  for (const auto& [name, method] : config.Get("calibration.layerOverrides.method").members()) {
+    overrides.method[name] = method.as_int();
+  }
+  return overrides;
+}
+
 // What has no part yet was refused when the config was resolved.
 QuantizationOptions QuantizationOptionsOf(const CompileConfig& config, int threads) {
   QuantizationOptions options;
   options.method = static_cast<QuantizationMethod>(config.Int("calibration.method"));
+  options.overrides = LayerOverridesOf(config);
   options.calibration.mode = static_cast<CalibrationMode>(config.Int("calibration.mode"));
   options.calibration.percentile = config.Float("calibration.maxPercentile.percentile");
   options.calibration.topk_ratio = config.Float("calibration.maxPercentile.topkRatio");
@@ -200,6 +213,9 @@ absl::Status Prepare(const QuantizeRequest& request, const std::string& mblt_pat
   inputs.support = CheckSupport(inputs.mblt.graph, *inputs.target);
   QB_RETURN_IF_ERROR(RequireFullSupport(inputs.support, *inputs.target));
   QB_RETURN_IF_ERROR(CheckLayerNames(config, inputs.mblt.graph));
+  QB_RETURN_IF_ERROR(ResolveLayerOverrides(inputs.mblt.graph, PointwiseClosures(inputs.mblt.graph),
+                                           LayerOverridesOf(config))
+                         .status());
   QB_RETURN_IF_ERROR(SaveConfig(request.config_save_path, config));
   const std::vector<InputSpec> specs = InputSpecsOf(inputs.mblt.graph);
   QB_ASSIGN_OR_RETURN(inputs.calibration, OpenCalibration(request, config, specs, phases));

@@ -103,6 +103,9 @@ Json MxqReport(const QuantizedModel& model, const SupportReport& support, const 
     row.Set("zero_point", static_cast<int64_t>(layer.zero_point));
     row.Set("threshold", layer.threshold).Set("largest_seen", layer.largest_seen);
     row.Set("saturation_share", layer.saturation_share);
+    if (!layer.note.empty()) {
+      row.Set("note", layer.note);
+    }
     layers.Append(std::move(row));
   }
   return Json::Object()

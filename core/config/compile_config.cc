@@ -81,8 +81,15 @@ bool IsRefusedYet(const FieldDef& field, const Json& value) {
     return value.Dump() != Json::Parse(field.default_json)->Dump();
   }
   const std::vector<std::string> refused = absl::StrSplit(field.refused, ' ', absl::SkipEmpty());
-  const std::string text = value.is_string() ? value.as_string() : value.Dump();
-  return std::find(refused.begin(), refused.end(), text) != refused.end();
+  const auto is_refused = [&](const Json& single) {
+    const std::string text = single.is_string() ? single.as_string() : single.Dump();
+    return std::find(refused.begin(), refused.end(), text) != refused.end();
+  };
+  if (field.type != FieldType::kMethods) {
+    return is_refused(value);
+  }
+  return std::any_of(value.members().begin(), value.members().end(),
+                     [&](const Json::Member& member) { return is_refused(member.second); });
 }
 
 std::string RefusalText(const FieldDef& field, const Json& value, const std::string& origin) {

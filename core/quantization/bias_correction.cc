@@ -24,7 +24,7 @@
 namespace qb {
 namespace {
 
-// The int8 values of all samples, layer by layer; a tensor's memory goes with its last use.
+// The codes of all samples, layer by layer; a tensor's memory goes with its last use.
 class SampleActivations {
  public:
   SampleActivations(const integer::Network& network, int64_t samples)
@@ -217,6 +217,14 @@ class Correction {
     return absl::OkStatus();
   }
 
+  static void SetBias(integer::ConvParams& conv, size_t channel, int64_t bias) {
+    if (conv.wide_bias.empty()) {
+      conv.bias[channel] = static_cast<int32_t>(bias);
+    } else {
+      conv.wide_bias[channel] = bias;
+    }
+  }
+
   void ShiftBiases(const LoweredNetwork::LinearLayer& linear, const LinearForm& form,
                    const std::vector<double>& want, const std::vector<int64_t>& sums) {
     integer::Layer& layer = network().layers[linear.layer];
@@ -224,18 +232,20 @@ class Correction {
     const integer::TensorInfo& input = network().tensors[static_cast<size_t>(layer.inputs[0])];
     const double count =
         static_cast<double>(form.window.positions()) * static_cast<double>(samples());
+    const bool wide = integer::IsWide(conv, input);
+    const int64_t limit = int64_t{1} << (wide ? 62 : 31);
     double largest = 0.0;
     for (size_t m = 0; m < want.size(); ++m) {
       const double step =
           static_cast<double>(input.scale) * static_cast<double>(conv.weight_scales[m]);
       const double shift = want[m] / step - static_cast<double>(sums[m]) / count;
-      const int32_t before = conv.bias[m];
-      const double wanted =
-          std::clamp(static_cast<double>(before) + shift, -0x1p31 + 1, 0x1p31 - 1);
-      conv.bias[m] = static_cast<int32_t>(RoundHalfEven(wanted));
-      if (integer::AccumulatorBound(conv, static_cast<int64_t>(m), input.zero_point) >= int64_t{1}
-                                                                                            << 31) {
-        conv.bias[m] = before;  // the proof of the accumulator comes first
+      const int64_t before = conv.bias_of(static_cast<int64_t>(m));
+      const double most = wide ? 0x1p61 : 0x1p31 - 1;
+      const int64_t wanted = before + RoundHalfEven(std::clamp(shift, -most, most));
+      SetBias(conv, m,
+              std::clamp<int64_t>(wanted, -static_cast<int64_t>(most), static_cast<int64_t>(most)));
+      if (integer::AccumulatorBound(conv, static_cast<int64_t>(m), input) >= limit) {
+        SetBias(conv, m, before);  // the proof of the accumulator comes first
         continue;
       }
       largest = std::max(largest, std::abs(shift) * step);

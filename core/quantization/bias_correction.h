@@ -35,8 +35,8 @@ struct CorrectionInput {
 //
 // bias[m] += mean over samples and positions of (float result - integer result) before the
 // activation. The float mean follows from the weights and `input.table.windows`; the integer mean
-// from the sums under each tap of the int8 input. So the cost is one integer inference of
-// input.table.window_samples, however many layers there are. Memory: their live int8 activations.
+// from the sums under each tap of the integer input. So the cost is one integer inference of
+// input.table.window_samples, however many layers there are. Memory: their live activations.
 //
 // Bit-exact for any number of threads and any order of samples (all sums are of integers).
 // Errors: those of Dataset::Load; Cancelled.

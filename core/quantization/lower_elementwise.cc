@@ -25,9 +25,10 @@ struct Operand {
   double scale = 1.0;
 };
 
-Operand OperandOf(Lowering& lowering, const Node* node) {
+// A constant gets codes as wide as the result's.
+Operand OperandOf(Lowering& lowering, const Node* node, DType constants) {
   if (node->is_constant()) {
-    const ValueScale scale = ScaleOfConstant(node->constant());
+    const ValueScale scale = ScaleOfConstant(node->constant(), constants);
     return {lowering.AddConstant(*node, scale), scale.scale};
   }
   return {lowering.tensor(node), lowering.scale(node).scale};
@@ -49,7 +50,7 @@ absl::StatusOr<Operand> ReciprocalOf(Lowering& lowering, const Node& div) {
   Graph scratch;
   const Node* constant = scratch.AddConstant(absl::StrCat(divisor->name(), "/reciprocal"),
                                              Tensor::OfFloats(divisor->shape(), reciprocals));
-  const ValueScale scale = ScaleOfConstant(constant->constant());
+  const ValueScale scale = ScaleOfConstant(constant->constant(), lowering.plan().dtype(&div));
   return Operand{lowering.AddConstant(*constant, scale), scale.scale};
 }
 
@@ -61,7 +62,7 @@ double RatioOf(double from, double to) { return std::clamp(from / to, 1e-30, 0x1
 
 absl::Status LowerLookup(Lowering& lowering, const Node* node) {
   const Node* source = lowering.plan().closures().SourceOf(node);
-  const int from = lowering.tensor(source);
+  const int from = lowering.NarrowTensor(source);
   const int to = lowering.AddValue(node);
   integer::LutParams lookup;
   lookup.table =
@@ -72,14 +73,14 @@ absl::Status LowerLookup(Lowering& lowering, const Node* node) {
 }
 
 absl::Status LowerElementwise(Lowering& lowering, const Node* node) {
-  Operand a = OperandOf(lowering, node->operand(0));
+  const ValueScale& scale = lowering.scale(node);
+  Operand a = OperandOf(lowering, node->operand(0), scale.dtype);
   Operand b;
   if (node->op() == OpKind::kDiv) {
     QB_ASSIGN_OR_RETURN(b, ReciprocalOf(lowering, *node));
   } else {
-    b = OperandOf(lowering, node->operand(1));
+    b = OperandOf(lowering, node->operand(1), scale.dtype);
   }
-  const ValueScale& scale = lowering.scale(node);
   const CodeRange codes = CodesOf(node->attrs<ElementwiseAttrs>().activation, scale);
   integer::EltwiseParams params;
   params.clamp_min = codes.low;
@@ -114,7 +115,7 @@ absl::Status LowerPRelu(Lowering& lowering, const Node* node) {
                                                 "; a constant one, or one for each channel, is "
                                                 "accepted"));
   }
-  const double ratio = static_cast<double>(lowering.scale(input).scale) /
+  const double ratio = static_cast<double>(lowering.narrow_scale(input).scale) /
                        static_cast<double>(lowering.scale(node).scale);
   integer::PReluParams params;
   params.positive = RequantFor(ratio);
@@ -127,8 +128,8 @@ absl::Status LowerPRelu(Lowering& lowering, const Node* node) {
                                                                : RequantFor(multiplier));
     params.negate.push_back(value < 0.0f ? 1 : 0);
   }
-  lowering.AddLayer(node->name(), {lowering.tensor(input)}, lowering.AddValue(node),
-                    std::move(params));
+  const int from = lowering.NarrowTensor(input);
+  lowering.AddLayer(node->name(), {from}, lowering.AddValue(node), std::move(params));
   return absl::OkStatus();
 }
 
@@ -138,13 +139,13 @@ absl::Status LowerSoftmax(Lowering& lowering, const Node* node) {
     return UnsupportedLayer(*node, absl::StrCat("beta ", attrs.beta, "; above 0 is accepted"));
   }
   const Node* logits = node->operand(0);
-  const double step = static_cast<double>(lowering.scale(logits).scale) * attrs.beta;
+  const double step = static_cast<double>(lowering.narrow_scale(logits).scale) * attrs.beta;
   integer::SoftmaxParams params;
   params.exp_table = integer::SoftmaxExpTable(step);
   const int64_t rank = node->shape().rank();
+  const int from = lowering.NarrowTensor(logits);
   if (attrs.axis == rank - 1) {
-    lowering.AddLayer(node->name(), {lowering.tensor(logits)}, lowering.AddValue(node),
-                      std::move(params));
+    lowering.AddLayer(node->name(), {from}, lowering.AddValue(node), std::move(params));
     return absl::OkStatus();
   }
   // The axis goes last and comes back: a swap is its own inverse.
@@ -155,11 +156,11 @@ absl::Status LowerSoftmax(Lowering& lowering, const Node* node) {
   std::vector<int64_t> dims = node->shape().dims();
   std::swap(dims[static_cast<size_t>(attrs.axis)], dims.back());
   const std::string name = node->name();
-  const int in = lowering.AddTensor(absl::StrCat(name, "/last_in"), DType::kInt8, Shape(dims),
-                                    lowering.scale(logits));
-  const int out = lowering.AddTensor(absl::StrCat(name, "/last_out"), DType::kInt8, Shape(dims),
-                                     lowering.scale(node));
-  lowering.AddLayer(absl::StrCat(name, "/to_last"), {lowering.tensor(logits)}, in, swap);
+  const int in = lowering.AddTensor(absl::StrCat(name, "/last_in"), Shape(dims),
+                                    lowering.narrow_scale(logits));
+  const int out =
+      lowering.AddTensor(absl::StrCat(name, "/last_out"), Shape(dims), lowering.scale(node));
+  lowering.AddLayer(absl::StrCat(name, "/to_last"), {from}, in, swap);
   lowering.AddLayer(absl::StrCat(name, "/softmax"), {in}, out, std::move(params));
   lowering.AddLayer(name, {out}, lowering.AddValue(node), swap);
   return absl::OkStatus();

@@ -13,11 +13,11 @@ namespace qb {
 namespace {
 
 // A tensor for either operand of a product of two activations.
-absl::StatusOr<int> OperandTensor(Lowering& lowering, const Node* operand, int64_t rank,
-                                  ValueScale& scale) {
+absl::StatusOr<int> OperandTensor(Lowering& lowering, const Node* operand, DType constants,
+                                  int64_t rank, ValueScale& scale) {
   int tensor = -1;
   if (operand->is_constant()) {
-    scale = ScaleOfConstant(operand->constant());
+    scale = ScaleOfConstant(operand->constant(), constants);
     tensor = lowering.AddConstant(*operand, scale);
   } else {
     scale = lowering.scale(operand);
@@ -30,7 +30,7 @@ absl::StatusOr<int> OperandTensor(Lowering& lowering, const Node* operand, int64
   std::vector<int64_t> dims(static_cast<size_t>(rank - operand->shape().rank()), 1);
   dims.insert(dims.end(), operand->shape().begin(), operand->shape().end());
   const std::string name = absl::StrCat(operand->name(), "/ranked");
-  const int ranked = lowering.AddTensor(name, DType::kInt8, Shape(dims), scale);
+  const int ranked = lowering.AddTensor(name, Shape(dims), scale);
   lowering.AddLayer(name, {tensor}, ranked, integer::ReshapeParams{});
   return ranked;
 }
@@ -39,9 +39,10 @@ absl::StatusOr<int> OperandTensor(Lowering& lowering, const Node* operand, int64
 
 absl::Status LowerLinear(Lowering& lowering, const Node* node) {
   QB_ASSIGN_OR_RETURN(const LinearForm form, LinearFormOf(*node));
-  QB_ASSIGN_OR_RETURN(
-      integer::ConvParams conv,
-      QuantizeLinear(*node, form, lowering.scale(form.input), lowering.scale(node)));
+  QB_ASSIGN_OR_RETURN(integer::ConvParams conv,
+                      QuantizeLinear(*node, form,
+                                     {lowering.scale(form.input), lowering.scale(node),
+                                      lowering.plan().settings().WeightBits(node)}));
   if (form.transposed) {
     lowering.AddLinearLayer(
         node, lowering.AddValue(node),
@@ -66,9 +67,9 @@ absl::Status LowerMatMul(Lowering& lowering, const Node* node) {
   }
   const int64_t rank = std::max(a->shape().rank(), b->shape().rank());
   ValueScale scale_a, scale_b;
-  QB_ASSIGN_OR_RETURN(const int tensor_a, OperandTensor(lowering, a, rank, scale_a));
-  QB_ASSIGN_OR_RETURN(const int tensor_b, OperandTensor(lowering, b, rank, scale_b));
   const ValueScale& scale = lowering.scale(node);
+  QB_ASSIGN_OR_RETURN(const int tensor_a, OperandTensor(lowering, a, scale.dtype, rank, scale_a));
+  QB_ASSIGN_OR_RETURN(const int tensor_b, OperandTensor(lowering, b, scale.dtype, rank, scale_b));
   const CodeRange codes = CodesOf(node->attrs<MatMulAttrs>().activation, scale);
   integer::MatMulParams params;
   params.requant = RequantFor(static_cast<double>(scale_a.scale) * scale_b.scale / scale.scale);

@@ -16,9 +16,14 @@
 namespace qb {
 namespace {
 
+// The operand's tensor with the codes of the result.
+int Moved(Lowering& lowering, const Node* node) {
+  return lowering.TensorAs(node->operand(0), lowering.scale(node));
+}
+
 absl::Status AddMove(Lowering& lowering, const Node* node, integer::LayerParams params) {
-  lowering.AddLayer(node->name(), {lowering.tensor(node->operand(0))}, lowering.AddValue(node),
-                    std::move(params));
+  const int from = Moved(lowering, node);
+  lowering.AddLayer(node->name(), {from}, lowering.AddValue(node), std::move(params));
   return absl::OkStatus();
 }
 
@@ -51,9 +56,12 @@ absl::Status LowerConcatenate(Lowering& lowering, const Node* node) {
   params.axis = node->attrs<ConcatenateAttrs>().axis;
   std::vector<int> inputs;
   for (const Node* operand : node->operands()) {
-    const ValueScale& from = operand->is_constant() ? scale : lowering.scale(operand);
+    // int8 parts are rescaled on the way; a part of another width, or any int16 one, before.
+    const bool direct = !operand->is_constant() && scale.dtype == DType::kInt8 &&
+                        lowering.scale(operand).dtype == DType::kInt8;
+    const ValueScale& from = direct ? lowering.scale(operand) : scale;
     inputs.push_back(operand->is_constant() ? lowering.AddConstant(*operand, scale)
-                                            : lowering.tensor(operand));
+                                            : lowering.TensorAs(operand, from));
     params.requant.push_back(RequantFor(static_cast<double>(from.scale) / scale.scale));
     params.same_scale.push_back(from == scale ? 1 : 0);
   }
@@ -101,8 +109,9 @@ absl::Status LowerGather(Lowering& lowering, const Node* node) {
   }
   // The indices' rank is not 1: their shape replaces the axis.
   const std::string name = absl::StrCat(node->name(), "/slice");
-  const int part = lowering.AddTensor(name, DType::kInt8, sliced, lowering.scale(node));
-  lowering.AddLayer(name, {lowering.tensor(data)}, part, std::move(slice));
+  const int from = Moved(lowering, node);
+  const int part = lowering.AddTensor(name, sliced, lowering.scale(node));
+  lowering.AddLayer(name, {from}, part, std::move(slice));
   lowering.AddLayer(node->name(), {part}, lowering.AddValue(node), integer::ReshapeParams{});
   return absl::OkStatus();
 }
@@ -115,13 +124,11 @@ absl::Status LowerPad(Lowering& lowering, const Node* node) {
     return UnsupportedLayer(*node, "mode or negative padding; constant padding is accepted");
   }
   const ValueScale& scale = lowering.scale(node);
-  const double steps = std::clamp<double>(attrs.constant / scale.scale, -1e6, 1e6);
   integer::PadParams params;
   params.begin.assign(
       attrs.padding_list.begin(),
       attrs.padding_list.begin() + static_cast<std::ptrdiff_t>(attrs.padding_list.size() / 2));
-  params.code =
-      static_cast<int32_t>(std::clamp<int64_t>(scale.zero_point + RoundHalfEven(steps), -128, 127));
+  params.code = CodeOf(attrs.constant, scale);
   return AddMove(lowering, node, std::move(params));
 }
 
@@ -169,12 +176,12 @@ absl::Status LowerSpaceToDepth(Lowering& lowering, const Node* node) {
   const int64_t block = attrs.block_size;
   const ValueScale& scale = lowering.scale(node);
   const std::string name = node->name();
-  const int split = lowering.AddTensor(absl::StrCat(name, "/split"), DType::kInt8,
+  const int whole = Moved(lowering, node);
+  const int split = lowering.AddTensor(absl::StrCat(name, "/split"),
                                        Shape{1, to[1], block, to[2], block, from[3]}, scale);
-  const int gathered = lowering.AddTensor(absl::StrCat(name, "/gathered"), DType::kInt8,
+  const int gathered = lowering.AddTensor(absl::StrCat(name, "/gathered"),
                                           Shape{1, to[1], to[2], block, block, from[3]}, scale);
-  lowering.AddLayer(absl::StrCat(name, "/split"), {lowering.tensor(node->operand(0))}, split,
-                    integer::ReshapeParams{});
+  lowering.AddLayer(absl::StrCat(name, "/split"), {whole}, split, integer::ReshapeParams{});
   lowering.AddLayer(absl::StrCat(name, "/gather"), {split}, gathered,
                     integer::TransposeParams{{0, 1, 3, 2, 4, 5}});
   lowering.AddLayer(name, {gathered}, lowering.AddValue(node), integer::ReshapeParams{});

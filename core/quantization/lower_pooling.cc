@@ -1,4 +1,5 @@
 // Pooling, global pooling and reductions.
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,13 +9,14 @@
 #include "core/ops/pooling.h"
 #include "core/ops/reduce.h"
 #include "core/quantization/lowering.h"
+#include "core/quantization/mean_window.h"
 #include "core/quantization/weight_quantization.h"
 
 namespace qb {
 namespace {
 
 double ScaleRatio(const Lowering& lowering, const Node* node) {
-  return static_cast<double>(lowering.scale(node->operand(0)).scale) /
+  return static_cast<double>(lowering.narrow_scale(node->operand(0)).scale) /
          static_cast<double>(lowering.scale(node).scale);
 }
 
@@ -23,8 +25,47 @@ void AddReduction(Lowering& lowering, const Node* node, std::vector<int64_t> axe
   integer::ReduceParams params;
   params.axes = std::move(axes);
   params.requant = RequantFor(factor * ScaleRatio(lowering, node));
-  lowering.AddLayer(node->name(), {lowering.tensor(node->operand(0))}, lowering.AddValue(node),
-                    std::move(params));
+  const int from = lowering.NarrowTensor(node->operand(0));
+  lowering.AddLayer(node->name(), {from}, lowering.AddValue(node), std::move(params));
+}
+
+// Whether a mean reads or writes 16-bit codes: then it is a convolution with weights of one.
+bool IsWide(const Lowering& lowering, const Node* node) {
+  return lowering.scale(node).dtype == DType::kInt16 ||
+         lowering.scale(node->operand(0)).dtype == DType::kInt16;
+}
+
+void AddWideMean(Lowering& lowering, const Node* node, MeanWindow window) {
+  const int from = lowering.tensor(node->operand(0));
+  const ValueScale& scale = lowering.scale(node);
+  const size_t channels = window.conv.weight_scales.size();
+  if (lowering.info(from).dtype == DType::kInt16) {
+    window.conv.wide_bias.assign(channels, 0);
+  } else {
+    window.conv.bias.assign(channels, 0);
+  }
+  const double ratio = static_cast<double>(lowering.scale(node->operand(0)).scale) / scale.scale;
+  window.conv.requant.assign(channels, RequantFor(window.factor * ratio));
+  const CodeRange codes = CodesOf({}, scale);
+  window.conv.clamp_min = codes.low;
+  window.conv.clamp_max = codes.high;
+  const bool same_shape = window.result == node->shape();
+  const std::string name = absl::StrCat(node->name(), same_shape ? "" : "/mean");
+  const int result =
+      same_shape ? lowering.AddValue(node) : lowering.AddTensor(name, window.result, scale);
+  lowering.AddLayer(name, {from}, result, std::move(window.conv));
+  if (!same_shape) {
+    lowering.AddLayer(node->name(), {result}, lowering.AddValue(node), integer::ReshapeParams{});
+  }
+}
+
+// Does so where it applies.
+bool LowerWideMean(Lowering& lowering, const Node* node) {
+  std::optional<MeanWindow> window = IsWide(lowering, node) ? MeanWindowOf(*node) : std::nullopt;
+  if (window.has_value()) {
+    AddWideMean(lowering, node, *std::move(window));
+  }
+  return window.has_value();
 }
 
 }  // namespace
@@ -33,6 +74,9 @@ absl::Status LowerPooling(Lowering& lowering, const Node* node) {
   const PoolingAttrs& attrs = node->attrs<PoolingAttrs>();
   if (!attrs.channel_last) {
     return UnsupportedLayer(*node, "channels come first; the layout pass puts them last");
+  }
+  if (LowerWideMean(lowering, node)) {
+    return absl::OkStatus();
   }
   integer::PoolParams params;
   params.is_max = attrs.pool_type == PoolType::kMax;
@@ -54,8 +98,8 @@ absl::Status LowerPooling(Lowering& lowering, const Node* node) {
       params.requant_by_count.push_back(RequantFor(ratio / static_cast<double>(count)));
     }
   }
-  lowering.AddLayer(node->name(), {lowering.tensor(node->operand(0))}, lowering.AddValue(node),
-                    std::move(params));
+  const int from = lowering.NarrowTensor(node->operand(0));
+  lowering.AddLayer(node->name(), {from}, lowering.AddValue(node), std::move(params));
   return absl::OkStatus();
 }
 
@@ -63,12 +107,18 @@ absl::Status LowerGlobalPooling(Lowering& lowering, const Node* node) {
   if (!node->attrs<GlobalAveragePoolingAttrs>().channel_last) {
     return UnsupportedLayer(*node, "channels come first; the layout pass puts them last");
   }
+  if (LowerWideMean(lowering, node)) {
+    return absl::OkStatus();
+  }
   const Shape& shape = node->operand(0)->shape();
   AddReduction(lowering, node, {1, 2}, 1.0 / static_cast<double>(shape[1] * shape[2]));
   return absl::OkStatus();
 }
 
 absl::Status LowerReduce(Lowering& lowering, const Node* node) {
+  if (LowerWideMean(lowering, node)) {
+    return absl::OkStatus();
+  }
   const ReduceAttrs& attrs = node->attrs<ReduceAttrs>();
   double count = 1.0;
   for (const int64_t axis : attrs.reduce_axes) {
@@ -91,14 +141,14 @@ absl::Status LowerReduceMax(Lowering& lowering, const Node* node) {
   integer::PoolParams params;
   params.kernel_h = shape[1];
   params.kernel_w = shape[2];
-  const int input = lowering.tensor(node->operand(0));
+  const int input = lowering.NarrowTensor(node->operand(0));
   if (node->shape().rank() == 4) {
     lowering.AddLayer(node->name(), {input}, lowering.AddValue(node), std::move(params));
     return absl::OkStatus();
   }
   const std::string pooled_name = absl::StrCat(node->name(), "/pooled");
   const int pooled =
-      lowering.AddTensor(pooled_name, DType::kInt8, Shape{1, 1, 1, shape[3]}, lowering.scale(node));
+      lowering.AddTensor(pooled_name, Shape{1, 1, 1, shape[3]}, lowering.scale(node));
   lowering.AddLayer(pooled_name, {input}, pooled, std::move(params));
   lowering.AddLayer(node->name(), {pooled}, lowering.AddValue(node), integer::ReshapeParams{});
   return absl::OkStatus();

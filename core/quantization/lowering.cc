@@ -61,47 +61,79 @@ const integer::ConvParams& ConvOf(const integer::Layer& layer) {
   return transposed == nullptr ? std::get<integer::ConvParams>(layer.params) : transposed->conv;
 }
 
-ValueScale ScaleOfConstant(const Tensor& constant) {
+ValueScale ScaleOfConstant(const Tensor& constant, DType dtype) {
   double low = 0.0, high = 0.0;
   for (const float value : constant.values<float>()) {
     low = std::min<double>(low, value);
     high = std::max<double>(high, value);
   }
   ValueScale scale;
-  scale.zero_point = low >= 0.0 ? -128 : 0;
+  scale.dtype = dtype;
   scale.threshold = std::max(high, -low);
-  const double step = scale.threshold / (low >= 0.0 ? 255.0 : 127.0);
+  double levels = 32767.0;
+  if (dtype == DType::kInt8) {
+    scale.zero_point = low >= 0.0 ? -128 : 0;
+    levels = low >= 0.0 ? 255.0 : 127.0;
+  }
+  const double step = scale.threshold / levels;
   scale.scale = step < 1e-30 ? 1.0f : static_cast<float>(step);
   return scale;
 }
 
-int Lowering::AddTensor(std::string name, DType dtype, Shape shape, const ValueScale& scale) {
+int Lowering::AddTensor(std::string name, Shape shape, const ValueScale& scale) {
   integer::TensorInfo info;
   info.name = std::move(name);
-  info.dtype = dtype;
+  info.dtype = scale.dtype;
   info.shape = std::move(shape);
-  if (dtype == DType::kInt8) {
-    info.scale = scale.scale;
-    info.zero_point = scale.zero_point;
-  }
+  info.scale = scale.scale;
+  info.zero_point = scale.zero_point;
+  lowered_.network.tensors.push_back(std::move(info));
+  return static_cast<int>(lowered_.network.tensors.size()) - 1;
+}
+
+int Lowering::AddFloat(std::string name, Shape shape) {
+  integer::TensorInfo info;
+  info.name = std::move(name);
+  info.dtype = DType::kFloat32;
+  info.shape = std::move(shape);
   lowered_.network.tensors.push_back(std::move(info));
   return static_cast<int>(lowered_.network.tensors.size()) - 1;
 }
 
 int Lowering::AddValue(const Node* node) {
-  const int tensor = AddTensor(node->name(), DType::kInt8, node->shape(), scale(node));
+  const int tensor = AddTensor(node->name(), node->shape(), scale(node));
   tensors_[node] = tensor;
   return tensor;
 }
 
+int Lowering::TensorAs(const Node* node, const ValueScale& wanted) {
+  const ValueScale& held = scale(node);
+  const int from = tensor(node);
+  if (held == wanted) {
+    return from;
+  }
+  const auto [found, inserted] =
+      rescaled_.try_emplace(std::tuple(from, wanted.dtype, wanted.scale, wanted.zero_point), -1);
+  if (inserted) {
+    const std::string name =
+        absl::StrCat(node->name(), "/", wanted.dtype == DType::kInt16 ? "wide" : "narrow");
+    found->second = AddTensor(name, node->shape(), wanted);
+    AddLayer(name, {from}, found->second,
+             integer::RequantParams{RequantFor(static_cast<double>(held.scale) / wanted.scale)});
+  }
+  return found->second;
+}
+
 int Lowering::AddConstant(const Node& constant, const ValueScale& scale) {
-  const int tensor = AddTensor(constant.name(), DType::kInt8, constant.shape(), scale);
+  const int tensor = AddTensor(constant.name(), constant.shape(), scale);
   integer::ConstantTensor value;
   value.tensor = tensor;
   for (const float real : constant.constant().values<float>()) {
-    const double steps = std::clamp(static_cast<double>(real) / scale.scale, -1e6, 1e6);
-    const int64_t code = std::clamp<int64_t>(scale.zero_point + RoundHalfEven(steps), -128, 127);
-    value.bytes.push_back(static_cast<uint8_t>(static_cast<int8_t>(code)));
+    const uint32_t code = static_cast<uint32_t>(CodeOf(real, scale));
+    value.bytes.push_back(static_cast<uint8_t>(code));
+    if (scale.dtype == DType::kInt16) {
+      value.bytes.push_back(static_cast<uint8_t>(code >> 8));
+    }
   }
   lowered_.network.constants.push_back(std::move(value));
   return tensor;
@@ -123,10 +155,9 @@ absl::Status Lowering::LowerValue(const Node* node) {
     return LowerLookup(*this, node);
   }
   if (node->op() == OpKind::kInput) {
-    const int input = AddTensor(node->name(), DType::kFloat32, node->shape(), {});
+    const int input = AddFloat(node->name(), node->shape());
     lowered_.network.inputs.push_back(input);
-    const int codes =
-        AddTensor(absl::StrCat(node->name(), "/codes"), DType::kInt8, node->shape(), scale(node));
+    const int codes = AddTensor(absl::StrCat(node->name(), "/codes"), node->shape(), scale(node));
     tensors_[node] = codes;
     AddLayer(absl::StrCat(node->name(), "/quantize"), {input}, codes, integer::QuantizeParams{});
     return absl::OkStatus();
@@ -142,7 +173,7 @@ absl::Status Lowering::LowerValue(const Node* node) {
 void Lowering::LowerOutputs() {
   for (const Node* output : plan_.graph().outputs()) {
     const Node* value = output->operand(0);
-    const int real = AddTensor(output->name(), DType::kFloat32, value->shape(), {});
+    const int real = AddFloat(output->name(), value->shape());
     AddLayer(absl::StrCat(output->name(), "/dequantize"), {tensor(value)}, real,
              integer::DequantizeParams{});
     lowered_.network.outputs.push_back(real);

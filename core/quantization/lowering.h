@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -13,8 +15,6 @@
 #include "core/quantization/plan.h"
 
 namespace qb {
-
-using ValueScales = absl::flat_hash_map<const Node*, ValueScale>;
 
 // A network, and which of its layers stand for linear nodes.
 struct LoweredNetwork {
@@ -28,7 +28,8 @@ struct LoweredNetwork {
 };
 
 // Float inputs are quantized where they enter and outputs become float where they leave, so every
-// layer in between, boundary transposes included, moves and computes int8.
+// layer in between, boundary transposes included, moves and computes codes. Where a layer cannot
+// read a value at the width that it is held in, a Requant layer makes a second tensor of it.
 //
 // Errors: UNSUPPORTED_OPERATOR "quantization: layer 'x' (Op): ..." for what has no integer form
 // here.
@@ -44,15 +45,24 @@ class Lowering {
   absl::StatusOr<LoweredNetwork> Run();
 
   const QuantizationPlan& plan() const { return plan_; }
-  const ValueScale& scale(const Node* node) const { return scales_.at(node); }
+  // Type, scale and zero point that a planned value is held in, and those of its 8-bit form.
+  const ValueScale& scale(const Node* node) const { return scales_.held.at(node); }
+  const ValueScale& narrow_scale(const Node* node) const {
+    const auto found = scales_.narrow.find(node);
+    return found == scales_.narrow.end() ? scale(node) : found->second;
+  }
 
-  // The tensor of a planned value that was lowered before.
+  // The tensor of a planned value that was lowered before, as it is held.
   int tensor(const Node* node) const { return tensors_.at(node); }
+  // The same with other codes: a rescaled tensor, made at the first call.
+  int TensorAs(const Node* node, const ValueScale& scale);
+  int NarrowTensor(const Node* node) { return TensorAs(node, narrow_scale(node)); }
   const integer::TensorInfo& info(int tensor) const {
     return lowered_.network.tensors[static_cast<size_t>(tensor)];
   }
-  int AddTensor(std::string name, DType dtype, Shape shape, const ValueScale& scale);
-  // The int8 tensor that stands for `node`, without a layer that writes it yet.
+  // A tensor of codes.
+  int AddTensor(std::string name, Shape shape, const ValueScale& scale);
+  // The tensor that stands for `node`, without a layer that writes it yet.
   int AddValue(const Node* node);
   // A constant's codes at `scale`.
   int AddConstant(const Node& constant, const ValueScale& scale);
@@ -62,16 +72,19 @@ class Lowering {
  private:
   absl::Status LowerValue(const Node* node);
   void LowerOutputs();
+  int AddFloat(std::string name, Shape shape);
 
   const QuantizationPlan& plan_;
   const ValueScales& scales_;
   LoweredNetwork lowered_;
   absl::flat_hash_map<const Node*, int> tensors_;
+  // Rescaled forms by tensor, type, scale and zero point.
+  std::map<std::tuple<int, DType, float, int32_t>, int> rescaled_;
 };
 
 absl::Status UnsupportedLayer(const Node& node, absl::string_view what);
-// The scale for a constant tensor's codes: all 256 when it is never negative.
-ValueScale ScaleOfConstant(const Tensor& constant);
+// The scale for a constant tensor's codes; of 8 bits all 256 when it is never negative.
+ValueScale ScaleOfConstant(const Tensor& constant, DType dtype = DType::kInt8);
 
 // Weights and bias of a linear layer. Precondition: the layer is one.
 const integer::ConvParams& ConvOf(const integer::Layer& layer);

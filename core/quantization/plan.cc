@@ -11,7 +11,7 @@
 #include "core/base/status_macros.h"
 #include "core/ops/movement.h"
 #include "core/ops/op_def.h"
-#include "core/ops/pooling.h"
+#include "core/quantization/copied_operand.h"
 #include "core/quantization/linear_form.h"
 #include "core/quantization/scale_groups.h"
 
@@ -19,39 +19,21 @@ namespace qb {
 namespace {
 
 constexpr double kLargestFill = 1e30;
-
-// The operand whose elements the result's elements are copies of, or lie between, so that codes
-// need no other scale; null when there is none.
-const Node* CopiedOperand(const Node& node) {
-  switch (node.op()) {
-    case OpKind::kReshape:
-    case OpKind::kTranspose:
-    case OpKind::kSlice:
-    case OpKind::kPad:
-    case OpKind::kExpand:
-    case OpKind::kDepthToSpace:
-    case OpKind::kSpaceToDepth:
-    case OpKind::kReduceMax:
-    case OpKind::kGather:
-      return node.operand(0);
-    case OpKind::kPooling:
-      return node.attrs<PoolingAttrs>().pool_type == PoolType::kMax ? node.operand(0) : nullptr;
-    case OpKind::kResize:
-      return node.attrs<ResizeAttrs>().mode != ResizeMode::kCubic ? node.operand(0) : nullptr;
-    default:
-      return nullptr;
-  }
-}
+// 16-bit codes reach beyond the largest magnitude seen: what they lose is one bit of fifteen, what
+// they keep is everything that new data bring.
+constexpr double kWideHeadroom = 2.0;
 
 }  // namespace
 
 absl::StatusOr<QuantizationPlan> QuantizationPlan::Create(const Graph& graph,
-                                                          QuantizationMethod method) {
+                                                          QuantizationMethod method,
+                                                          const LayerOverrides& overrides) {
   QuantizationPlan plan;
   plan.graph_ = &graph;
   plan.method_ = method;
   plan.closures_ = std::make_unique<PointwiseClosures>(graph);
   plan.proven_ = ProveRanges(graph);
+  QB_ASSIGN_OR_RETURN(plan.settings_, ResolveLayerOverrides(graph, *plan.closures_, overrides));
   for (const Node* node : graph.TopologicalOrder()) {
     if (node->is_constant() || node->op() == OpKind::kOutput) {
       continue;
@@ -74,7 +56,43 @@ absl::StatusOr<QuantizationPlan> QuantizationPlan::Create(const Graph& graph,
       plan.linear_nodes_.push_back(node);
     }
   }
+  plan.ChooseWidths();
   return plan;
+}
+
+void QuantizationPlan::ChooseWidths() {
+  absl::flat_hash_set<const Node*> sources;
+  const auto widen = [&](const Node* value) {
+    if (scale_sources_.contains(value) && WhyNarrow(*value, *closures_).empty()) {
+      sources.insert(ScaleSource(value));
+    }
+  };
+  for (const Node* node : settings_.wide) {
+    widen(node);
+    for (const Node* operand : node->operands()) {
+      widen(operand);
+    }
+  }
+  // What moves a 16-bit value keeps its bits.
+  for (const Node* value : values_) {
+    if (sources.contains(ScaleSource(value)) && WhyNarrow(*value, *closures_).empty()) {
+      wide_.insert(value);
+    }
+  }
+}
+
+// Whether the operands of this addition, subtraction or concatenation may share a scale.
+bool QuantizationPlan::SharesOperands(const Node* node) const {
+  // The operands of a closure's sum (x + sigmoid(x)) are no tensors of their own.
+  if (closures_->SourceOf(node) != nullptr) {
+    return false;
+  }
+  // 16-bit operands are rescaled exactly enough, and 8-bit ones need not follow them.
+  const bool any_wide = std::any_of(node->operands().begin(), node->operands().end(),
+                                    [&](const Node* operand) { return wide_.contains(operand); });
+  const auto found = settings_.methods.find(node);
+  const QuantizationMethod method = found == settings_.methods.end() ? method_ : found->second;
+  return !any_wide && method == QuantizationMethod::kSharedScales;
 }
 
 const Node* QuantizationPlan::ScaleSource(const Node* node) const {
@@ -106,8 +124,7 @@ absl::StatusOr<CalibrationRequest> QuantizationPlan::Request(int64_t window_samp
   return request;
 }
 
-absl::flat_hash_map<const Node*, ValueScale> QuantizationPlan::Scales(
-    const CalibrationTable& table) const {
+ValueScales QuantizationPlan::Scales(const CalibrationTable& table) const {
   ScaleGroups groups;
   for (const Node* node : values_) {
     const Node* source = ScaleSource(node);
@@ -119,6 +136,8 @@ absl::flat_hash_map<const Node*, ValueScale> QuantizationPlan::Scales(
       // What a fused bound makes impossible needs no codes.
       member.threshold = std::min<double>(statistics.threshold, proven.largest_magnitude());
       member.largest_seen = statistics.largest_magnitude();
+      member.wide_threshold =
+          std::min(kWideHeadroom * member.largest_seen, proven.largest_magnitude());
       member.saturation_share = statistics.saturation_share();
     } else if (node == source) {
       member.fixed = true;  // a softmax: 0 .. 255 / 256
@@ -126,19 +145,24 @@ absl::flat_hash_map<const Node*, ValueScale> QuantizationPlan::Scales(
       // An infinite fill (before a max pooling) saturates like every code at the end of the range.
       const double fill = std::abs(node->attrs<PadAttrs>().constant);
       member.threshold = fill < kLargestFill ? fill : 0.0;
+      member.wide_threshold = member.threshold;
     }
     groups.Add(source, member);
   }
   for (const Node* node : values_) {
-    // The operands of a closure's sum (x + sigmoid(x)) are no tensors of their own.
-    const bool is_table = closures_->SourceOf(node) != nullptr;
-    if (method_ == QuantizationMethod::kSharedScales && !is_table) {
+    if (SharesOperands(node)) {
       groups.ShareOperands(*node, [&](const Node* operand) { return ScaleSource(operand); });
     }
   }
-  absl::flat_hash_map<const Node*, ValueScale> scales;
+  ValueScales scales;
   for (const Node* node : values_) {
-    scales[node] = groups.ScaleOf(ScaleSource(node));
+    const Node* source = ScaleSource(node);
+    if (wide_.contains(node)) {
+      scales.held[node] = groups.WideScaleOf(source);
+      scales.narrow[node] = groups.ScaleOf(source);
+    } else {
+      scales.held[node] = groups.ScaleOf(source);
+    }
   }
   return scales;
 }
@@ -158,12 +182,12 @@ int64_t QuantizationPlan::LargestLiveBytes() const {
   std::vector<int64_t> freed(values_.size(), 0);
   for (const auto& [node, last] : last_use) {
     if (scale_sources_.contains(node)) {
-      freed[last] += node->shape().elements();
+      freed[last] += node->shape().elements() * SizeBytes(dtype(node));
     }
   }
   int64_t live = 0, largest = 0;
   for (size_t i = 0; i < values_.size(); ++i) {
-    live += values_[i]->shape().elements();
+    live += values_[i]->shape().elements() * SizeBytes(dtype(values_[i]));
     largest = std::max(largest, live);
     live -= freed[i];
   }

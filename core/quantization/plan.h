@@ -9,24 +9,20 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 
 #include "core/calibration/calibrate.h"
 #include "core/ir/graph.h"
 #include "core/ops/pointwise_closure.h"
+#include "core/quantization/layer_overrides.h"
 #include "core/quantization/proven_range.h"
 
 namespace qb {
 
-// Values of calibration.method without activation zero points.
-enum class QuantizationMethod {
-  kSeparateScales = 0,  // every value its own scale
-  kSharedScales =
-      1,  // operands of one add, sub or concat share a scale where their ranges are close
-};
-
-// Scale and zero point of one value, and where they come from.
+// Type, scale and zero point of one value, and where they come from.
 struct ValueScale {
+  DType dtype = DType::kInt8;  // or kInt16, with zero point 0
   float scale = 1.0f;
   int32_t zero_point = 0;  // -128: the value is never negative and has all 256 codes; else 0
   double threshold = 0.0;  // the magnitude at the end of the codes
@@ -34,16 +30,24 @@ struct ValueScale {
   double saturation_share = 0.0;  // of the calibration's elements
 
   bool operator==(const ValueScale& other) const {
-    return scale == other.scale && zero_point == other.zero_point;
+    return dtype == other.dtype && scale == other.scale && zero_point == other.zero_point;
   }
+};
+
+struct ValueScales {
+  absl::flat_hash_map<const Node*, ValueScale> held;  // of every planned value
+  // What layers that take 8 bits read of the values that are held in 16.
+  absl::flat_hash_map<const Node*, ValueScale> narrow;
 };
 
 // Immutable. The graph outlives the plan and does not change.
 class QuantizationPlan {
  public:
   // `graph`: float, channels last, as core/passes leaves it.
-  // Errors: UNSUPPORTED_OPERATOR naming the layer whose value is not float32.
-  static absl::StatusOr<QuantizationPlan> Create(const Graph& graph, QuantizationMethod method);
+  // Errors: UNSUPPORTED_OPERATOR naming the layer whose value is not float32; those of
+  // ResolveLayerOverrides.
+  static absl::StatusOr<QuantizationPlan> Create(const Graph& graph, QuantizationMethod method,
+                                                 const LayerOverrides& overrides = {});
 
   const Graph& graph() const { return *graph_; }
   const PointwiseClosures& closures() const { return *closures_; }
@@ -51,6 +55,12 @@ class QuantizationPlan {
   const std::vector<const Node*>& values() const { return values_; }
   // The value whose scale `node` has: itself, or the one that its elements are copies of.
   const Node* ScaleSource(const Node* node) const;
+  // int16 for a layer whose activations have 16 bits, for what it reads and for what moves such
+  // values; a value stays int8 where its operator has no 16-bit form.
+  DType dtype(const Node* value) const {
+    return wide_.contains(value) ? DType::kInt16 : DType::kInt8;
+  }
+  const LayerSettings& settings() const { return settings_; }
   // Convolutions and the like, in topological order.
   const std::vector<const Node*>& linear_nodes() const { return linear_nodes_; }
 
@@ -58,14 +68,16 @@ class QuantizationPlan {
   absl::StatusOr<CalibrationRequest> Request(int64_t window_samples) const;
 
   // Scales of all values from what calibration found. Precondition: `table` answers Request().
-  absl::flat_hash_map<const Node*, ValueScale> Scales(const CalibrationTable& table) const;
+  ValueScales Scales(const CalibrationTable& table) const;
 
-  // Bytes of the int8 activations alive at one time, for one sample.
+  // Bytes of the activations alive at one time, for one sample.
   int64_t LargestLiveBytes() const;
 
  private:
   QuantizationPlan() = default;
   bool IsCalibrated(const Node* source) const;
+  void ChooseWidths();
+  bool SharesOperands(const Node* node) const;
 
   const Graph* graph_ = nullptr;
   QuantizationMethod method_ = QuantizationMethod::kSharedScales;
@@ -74,6 +86,8 @@ class QuantizationPlan {
   absl::flat_hash_map<const Node*, const Node*> scale_sources_;
   std::vector<const Node*> values_;
   std::vector<const Node*> linear_nodes_;
+  LayerSettings settings_;
+  absl::flat_hash_set<const Node*> wide_;
 };
 
 }  // namespace qb

@@ -44,7 +44,7 @@ class PlanTest : public ::testing::Test {
       statistics.max = statistics.threshold;
     }
     std::map<std::string, ValueScale> scales;
-    for (const auto& [node, scale] : plan_->Scales(table)) {
+    for (const auto& [node, scale] : plan_->Scales(table).held) {
       scales[node->name()] = scale;
     }
     return scales;

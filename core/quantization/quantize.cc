@@ -59,11 +59,12 @@ std::vector<LayerReport> Report(const QuantizationPlan& plan, const ValueScales&
   }
   std::vector<LayerReport> reports;
   for (const Node* node : plan.values()) {
-    const ValueScale& scale = scales.at(node);
+    const ValueScale& scale = scales.held.at(node);
     LayerReport report;
     report.name = node->name();
     report.op = plan.closures().SourceOf(node) != nullptr ? "Lookup"
                                                           : std::string(OpDefOf(node->op()).name);
+    report.activation_bits = scale.dtype == DType::kInt16 ? 16 : 8;
     report.scale = scale.scale;
     report.zero_point = scale.zero_point;
     report.threshold = scale.threshold;
@@ -72,12 +73,16 @@ std::vector<LayerReport> Report(const QuantizationPlan& plan, const ValueScales&
     if (const auto found = linear.find(node->id()); found != linear.end()) {
       const std::vector<float>& weight_scales = found->second->weight_scales;
       const auto [low, high] = std::minmax_element(weight_scales.begin(), weight_scales.end());
-      report.weight_bits = 8;
+      report.weight_bits = found->second->weight_bits;
       report.smallest_weight_scale = weight_scales.empty() ? 0.0f : *low;
       report.largest_weight_scale = weight_scales.empty() ? 0.0f : *high;
     }
     if (const auto found = shifts.find(node->id()); found != shifts.end()) {
       report.largest_bias_shift = found->second;
+    }
+    const auto& notes = plan.settings().notes;
+    if (const auto found = notes.find(node); found != notes.end()) {
+      report.note = found->second;
     }
     reports.push_back(std::move(report));
   }
@@ -89,7 +94,8 @@ std::vector<LayerReport> Report(const QuantizationPlan& plan, const ValueScales&
 absl::StatusOr<QuantizedModel> Quantize(const Graph& graph, const Dataset& dataset,
                                         const QuantizationOptions& options, ProgressSink& sink,
                                         const CancelToken& cancel) {
-  QB_ASSIGN_OR_RETURN(const QuantizationPlan plan, QuantizationPlan::Create(graph, options.method));
+  QB_ASSIGN_OR_RETURN(const QuantizationPlan plan,
+                      QuantizationPlan::Create(graph, options.method, options.overrides));
   QB_RETURN_IF_ERROR(CheckLayerNames(plan, options.bias_correction.apply_layers, "applyLayers"));
   QB_RETURN_IF_ERROR(
       CheckLayerNames(plan, options.bias_correction.exclude_layers, "excludeLayers"));

@@ -19,6 +19,7 @@ namespace qb {
 
 struct QuantizationOptions {
   QuantizationMethod method = QuantizationMethod::kSharedScales;
+  LayerOverrides overrides;
   CalibrationOptions calibration;
   struct {
     bool apply = true;
@@ -31,7 +32,7 @@ struct QuantizationOptions {
   } bias_correction;
 };
 
-// One int8 tensor and the layer that makes it, for the report.
+// One tensor and the layer that makes it, for the report.
 struct LayerReport {
   std::string name;
   std::string op;  // as in the text form of graphs; "Lookup" for a pointwise closure
@@ -44,6 +45,7 @@ struct LayerReport {
   double saturation_share = 0.0;
   float smallest_weight_scale = 0.0f, largest_weight_scale = 0.0f;
   double largest_bias_shift = 0.0;  // real units
+  std::string note;  // a setting for this layer that could not take effect, and why; mostly empty
 };
 
 struct QuantizedModel {
@@ -58,7 +60,8 @@ struct QuantizedModel {
 // graph, the options (without threads) and the set of samples.
 //
 // Errors: UNSUPPORTED_OPERATOR naming the layer; CALIBRATION_DATA_ERROR; MODEL_PARSE_ERROR for
-// weights that are not finite; ARGUMENT_ERROR for a layer name that matches nothing; Cancelled.
+// weights that are not finite; ARGUMENT_ERROR for a layer name of bias correction that matches
+// nothing; those of ResolveLayerOverrides; Cancelled.
 absl::StatusOr<QuantizedModel> Quantize(const Graph& graph, const Dataset& dataset,
                                         const QuantizationOptions& options, ProgressSink& sink,
                                         const CancelToken& cancel);

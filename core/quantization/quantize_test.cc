@@ -17,76 +17,22 @@
 #include "core/calibration/testing/memory_dataset.h"
 #include "core/execute/executor.h"
 #include "core/integer/run_layer.h"
-#include "core/ops/graph_text.h"
+#include "core/quantization/testing/graph_quantization.h"
 
 namespace qb {
 namespace {
 
 using ::testing::HasSubstr;
 
-absl::StatusOr<Graph> Parse(const std::string& body) {
-  return GraphFromText("graph \"g\" {\n" + body + "\n}");
-}
-
-std::vector<InputSpec> InputsOf(const Graph& graph) {
-  std::vector<InputSpec> specs;
-  for (const Node* input : graph.inputs()) {
-    specs.push_back({input->name(), input->type()});
-  }
-  return specs;
-}
-
-absl::StatusOr<QuantizedModel> QuantizeGraph(const Graph& graph, const Dataset& dataset,
-                                             QuantizationOptions options = {}) {
-  NullProgressSink sink;
-  return Quantize(graph, dataset, options, sink, CancelToken());
-}
-
-std::vector<Tensor> RunInteger(const integer::Network& network, const std::vector<Tensor>& inputs) {
-  std::vector<const void*> in;
-  for (const Tensor& input : inputs) {
-    in.push_back(input.raw());
-  }
-  std::vector<Tensor> outputs;
-  std::vector<void*> out;
-  for (const int output : network.outputs) {
-    const integer::TensorInfo& info = network.tensors[static_cast<size_t>(output)];
-    outputs.push_back(Tensor::Allocate({info.dtype, info.shape}));
-  }
-  for (Tensor& output : outputs) {
-    out.push_back(output.mutable_raw());
-  }
-  EXPECT_THAT(integer::RunNetwork(network, in, out), testing::IsOk());
-  return outputs;
-}
-
-// Signal to quantization noise over all samples of the first output, and the share of the noise
-// that is a constant offset.
-struct Noise {
-  double sqnr_db = 0.0;
-  double mean = 0.0;
-};
-Noise Measure(const Graph& graph, const integer::Network& network, const Dataset& dataset) {
-  double signal = 0.0, noise = 0.0, offset = 0.0;
-  int64_t count = 0;
-  for (int64_t i = 0; i < dataset.size(); ++i) {
-    const std::vector<Tensor> inputs = *dataset.Load(i);
-    const std::vector<Tensor> want = *RunOnce(graph, inputs);
-    const std::vector<Tensor> got = RunInteger(network, inputs);
-    for (int64_t k = 0; k < want[0].elements(); ++k) {
-      const double expected = want[0].data<float>()[k];
-      const double error = got[0].data<float>()[k] - expected;
-      signal += expected * expected;
-      noise += error * error;
-      offset += error;
-      ++count;
-    }
-  }
-  return {10.0 * std::log10(signal / std::max(noise, 1e-300)), offset / static_cast<double>(count)};
-}
+using testing::InputsOf;
+using testing::Measure;
+using testing::Noise;
+using testing::ParseGraph;
+using testing::QuantizeGraph;
+using testing::RunInteger;
 
 double SqnrOf(const std::string& body) {
-  const absl::StatusOr<Graph> graph = Parse(body);
+  const absl::StatusOr<Graph> graph = ParseGraph(body);
   EXPECT_THAT(graph, testing::IsOk());
   const auto set = MakeRandomDataset(InputsOf(*graph), 16, 5);
   QuantizationOptions options;
@@ -210,7 +156,7 @@ std::string Fingerprint(const integer::Network& network) {
 }
 
 TEST(Quantize, DoesNotDependOnOrderOrThreads) {
-  QB_ASSERT_OK_AND_ASSIGN(const Graph graph, Parse(absl::StrCat(kConv, "y = Output(m)")));
+  QB_ASSERT_OK_AND_ASSIGN(const Graph graph, ParseGraph(absl::StrCat(kConv, "y = Output(m)")));
   const auto set = MakeRandomDataset(InputsOf(graph), 50, 5);
   QuantizationOptions options;
   options.calibration.percentile = 0.99;
@@ -228,7 +174,7 @@ TEST(Quantize, DoesNotDependOnOrderOrThreads) {
 }
 
 TEST(Quantize, BiasCorrectionTakesTheOffsetOut) {
-  QB_ASSERT_OK_AND_ASSIGN(const Graph graph, Parse(R"(
+  QB_ASSERT_OK_AND_ASSIGN(const Graph graph, ParseGraph(R"(
     x = Input float32[1x64]
     r = Relu(x)
     w = InputConstant float32[64x3] random(21)
@@ -251,7 +197,7 @@ TEST(Quantize, BiasCorrectionTakesTheOffsetOut) {
 }
 
 TEST(Quantize, CorrectsOnlyTheSelectedLayers) {
-  QB_ASSERT_OK_AND_ASSIGN(const Graph graph, Parse(absl::StrCat(kConv, "y = Output(m)")));
+  QB_ASSERT_OK_AND_ASSIGN(const Graph graph, ParseGraph(absl::StrCat(kConv, "y = Output(m)")));
   const auto set = MakeRandomDataset(InputsOf(graph), 8, 5);
   QuantizationOptions options;
   options.bias_correction.exclude_layers = {"c", "e"};
@@ -266,7 +212,7 @@ TEST(Quantize, CorrectsOnlyTheSelectedLayers) {
 }
 
 TEST(Quantize, ReportsEveryTensor) {
-  QB_ASSERT_OK_AND_ASSIGN(const Graph graph, Parse(absl::StrCat(kConv, "y = Output(m)")));
+  QB_ASSERT_OK_AND_ASSIGN(const Graph graph, ParseGraph(absl::StrCat(kConv, "y = Output(m)")));
   const auto set = MakeRandomDataset(InputsOf(graph), 8, 5);
   QB_ASSERT_OK_AND_ASSIGN(const QuantizedModel model, QuantizeGraph(graph, *set));
   ASSERT_EQ(model.layers.size(), 6u);
@@ -281,7 +227,7 @@ TEST(Quantize, ReportsEveryTensor) {
 }
 
 TEST(Quantize, NamesALayerWithoutAnIntegerForm) {
-  QB_ASSERT_OK_AND_ASSIGN(const Graph graph, Parse(R"(
+  QB_ASSERT_OK_AND_ASSIGN(const Graph graph, ParseGraph(R"(
     x = Input float32[1x8]
     m = ReduceMax(x) {reduce_axes=[1]}
     y = Output(m))"));
@@ -292,7 +238,7 @@ TEST(Quantize, NamesALayerWithoutAnIntegerForm) {
 }
 
 TEST(Quantize, SurvivesBoundsThatMakeNoSense) {
-  QB_ASSERT_OK_AND_ASSIGN(const Graph graph, Parse(R"(
+  QB_ASSERT_OK_AND_ASSIGN(const Graph graph, ParseGraph(R"(
     x = Input float32[1x4x4x2]
     p = Pad(x) {padding_list=[0, 1, 1, 0, 0, 1, 1, 0], constant=-3e38}
     m = Pooling(p) {h_kernel=3, w_kernel=3, channel_last=true}
@@ -305,7 +251,7 @@ TEST(Quantize, SurvivesBoundsThatMakeNoSense) {
 }
 
 TEST(Quantize, SurvivesAModelThatIsAlwaysZero) {
-  QB_ASSERT_OK_AND_ASSIGN(const Graph graph, Parse(R"(
+  QB_ASSERT_OK_AND_ASSIGN(const Graph graph, ParseGraph(R"(
     x = Input float32[1x4x4x2]
     w = InputConstant float32[2x1x1x2] splat(0)
     c = Convolution(x, w) {channel_last=true}
@@ -333,7 +279,7 @@ TEST(Quantize, KeepsATransposedConvolution) {
 }
 
 TEST(Quantize, RefusesPaddingBeyondTheKernel) {
-  const absl::StatusOr<Graph> graph = Parse(R"(
+  const absl::StatusOr<Graph> graph = ParseGraph(R"(
     x = Input float32[1x5x6x8]
     w = InputConstant float32[4x2x2x8] random(7)
     c = TransposeConvolution(x, w) {h_kernel=2, w_kernel=2, north_padding=2, channel_last=true}
@@ -359,7 +305,7 @@ TEST(Quantize, KeepsSlopesOfEachSign) {
 }
 
 TEST(Quantize, RefusesSlopesThatAreNotOfChannels) {
-  const absl::StatusOr<Graph> graph = Parse(R"(
+  const absl::StatusOr<Graph> graph = ParseGraph(R"(
     x = Input float32[1x5x6x4]
     s = InputConstant float32[1x5x1x1] random(3)
     p = PRelu(x, s)
@@ -391,7 +337,7 @@ TEST(Quantize, OneTableForEachFunction) {
     const std::string body =
         absl::StrCat("x = Input float32[1x64]\n r = ", function, "\n y = Output(r)");
     EXPECT_GT(SqnrOf(body), 30.0);
-    const absl::StatusOr<Graph> graph = Parse(body);
+    const absl::StatusOr<Graph> graph = ParseGraph(body);
     ASSERT_THAT(graph, testing::IsOk());
     const auto set = MakeRandomDataset(InputsOf(*graph), 2, 5);
     const absl::StatusOr<QuantizedModel> model = QuantizeGraph(*graph, *set);

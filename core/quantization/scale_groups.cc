@@ -18,6 +18,7 @@ ScaleGroups::Member Joined(const ScaleGroups::Member& a, const ScaleGroups::Memb
   return {.threshold = std::max(a.threshold, b.threshold),
           .largest_seen = std::max(a.largest_seen, b.largest_seen),
           .saturation_share = std::max(a.saturation_share, b.saturation_share),
+          .wide_threshold = std::max(a.wide_threshold, b.wide_threshold),
           .non_negative = a.non_negative && b.non_negative,
           .fixed = a.fixed && b.fixed};
 }
@@ -99,6 +100,17 @@ ValueScale ScaleGroups::ScaleOf(const Node* source) const {
   value.threshold = group.threshold;
   value.zero_point = group.non_negative ? -128 : 0;
   const double scale = group.threshold / (group.non_negative ? 255.0 : 127.0);
+  value.scale = scale < kSmallestScale ? 1.0f : static_cast<float>(scale);
+  return value;
+}
+
+ValueScale ScaleGroups::WideScaleOf(const Node* source) const {
+  const Member& group = members_.at(Root(source));
+  ValueScale value;
+  value.dtype = DType::kInt16;
+  value.largest_seen = group.largest_seen;
+  value.threshold = group.fixed ? 1.0 : group.wide_threshold;
+  const double scale = value.threshold / 32767.0;
   value.scale = scale < kSmallestScale ? 1.0f : static_cast<float>(scale);
   return value;
 }

@@ -18,12 +18,13 @@ class ScaleGroups {
     double threshold = 0.0;
     double largest_seen = 0.0;
     double saturation_share = 0.0;
+    double wide_threshold = 0.0;  // for 16-bit codes
     bool non_negative = false;
     bool fixed = false;  // scale 1/256, zero point -128
   };
 
-  // Joins `member` to the group of `source`. Thresholds: the largest; codes for non-negative values
-  // only when all members are.
+  // Joins `member` to the group of `source`. Thresholds: the largest; 8-bit codes for non-negative
+  // values only when all members are.
   void Add(const Node* source, const Member& member);
 
   // Unites the groups of the operands of an addition, subtraction or concatenation, when they have
@@ -31,7 +32,8 @@ class ScaleGroups {
   // range would lose a bit or more, and the operator can rescale.
   void ShareOperands(const Node& node, const std::function<const Node*(const Node*)>& source_of);
 
-  ValueScale ScaleOf(const Node* source) const;
+  ValueScale ScaleOf(const Node* source) const;      // of 8-bit codes
+  ValueScale WideScaleOf(const Node* source) const;  // of 16-bit codes
 
  private:
   const Node* Root(const Node* source) const;

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
+#include <type_traits>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -16,13 +19,16 @@ namespace {
 
 constexpr double kMostMultiplier = 0x1p29;
 constexpr double kSmallestWeightScale = 1e-30;
-constexpr int64_t kAccumulatorLimit = (int64_t{1} << 31) - 1;
+constexpr int64_t kNarrowLimit = (int64_t{1} << 31) - 1;
+constexpr int64_t kWideLimit = (int64_t{1} << 62) - 1;
 // Above the exact need, so that rounding cannot bring the channel back over the limit.
 constexpr double kScaleMargin = 1.0001;
+// Scales that 4-bit weights try, from half of the largest magnitude's up.
+constexpr int kScaleTrials = 41;
 
 struct QuantizedChannel {
   float scale = 1.0f;
-  int32_t bias = 0;
+  int64_t bias = 0;
 };
 
 struct FloatChannel {
@@ -30,54 +36,111 @@ struct FloatChannel {
   float bias = 0.0f;
 };
 
-// Quantizes one channel at channel.scale; returns the largest accumulator magnitude it can reach.
-int64_t QuantizeAt(const FloatChannel& real, const ValueScale& input, QuantizedChannel& channel,
-                   int8_t* codes) {
-  const absl::Span<const float> weights = real.weights;
-  const int64_t largest_input = input.zero_point == 0 ? 128 : 255;
-  const float inverse = static_cast<float>(1.0 / static_cast<double>(channel.scale));
-  // Adding 1.5 * 2^23 leaves no fraction bits: the sum is rounded half to even.
+float MostWeight(int bits) { return bits == 16 ? 32639.0f : (bits == 8 ? 127.0f : 7.0f); }
+
+// What the channels of one layer have in common.
+struct ChannelRules {
+  const LinearPrecision& precision;
+  bool wide = false;  // 64-bit sums
+
+  int64_t limit() const { return wide ? kWideLimit : kNarrowLimit; }
+  int64_t largest_input() const {
+    if (precision.input.dtype == DType::kInt16) {
+      return 32767;
+    }
+    return precision.input.zero_point == 0 ? 128 : 255;
+  }
+};
+
+// Rounded half to even by adding 1.5 * 2^23, which leaves no fraction bits. Codes of one channel.
+template <typename Code>
+int64_t RoundWeights(absl::Span<const float> weights, float scale, float most, Code* codes) {
   constexpr float kRounder = 12582912.0f;
+  const float inverse = static_cast<float>(1.0 / static_cast<double>(scale));
   int64_t magnitude = 0;
   for (size_t k = 0; k < weights.size(); ++k) {
-    const float held = std::min(std::max(weights[k] * inverse, -127.0f), 127.0f);
+    const float held = std::min(std::max(weights[k] * inverse, -most), most);
     const int32_t code = static_cast<int32_t>((held + kRounder) - kRounder);
-    codes[k] = static_cast<int8_t>(code);
+    codes[k] = static_cast<Code>(code);
     magnitude += code < 0 ? -code : code;
   }
-  const double bias_code = static_cast<double>(real.bias) /
-                           (static_cast<double>(input.scale) * static_cast<double>(channel.scale));
-  const double held = std::clamp(bias_code, -0x1p40, 0x1p40);
-  const int64_t rounded = RoundHalfEven(held);
-  channel.bias =
-      static_cast<int32_t>(std::clamp<int64_t>(rounded, -kAccumulatorLimit, kAccumulatorLimit));
-  return magnitude * largest_input + std::abs(rounded);
+  return magnitude;
 }
 
-QuantizedChannel QuantizeChannel(const FloatChannel& real, const ValueScale& input,
-                                 const ValueScale& output, int8_t* codes) {
+// Quantizes one channel at channel.scale; returns the largest accumulator magnitude it can reach.
+template <typename Code>
+int64_t QuantizeAt(const FloatChannel& real, const ChannelRules& rules, QuantizedChannel& channel,
+                   Code* codes) {
+  const int64_t magnitude =
+      RoundWeights(real.weights, channel.scale, MostWeight(rules.precision.weight_bits), codes);
+  const double bias_code =
+      static_cast<double>(real.bias) /
+      (static_cast<double>(rules.precision.input.scale) * static_cast<double>(channel.scale));
+  const double most = rules.wide ? 0x1p61 : 0x1p40;
+  const int64_t rounded = RoundHalfEven(std::clamp(bias_code, -most, most));
+  channel.bias = std::clamp<int64_t>(rounded, -rules.limit(), rules.limit());
+  const int64_t of_weights = magnitude * rules.largest_input();
+  return of_weights + std::abs(rounded);
+}
+
+double SquaredError(absl::Span<const float> weights, float scale, absl::Span<const int8_t> codes) {
+  double error = 0.0;
+  for (size_t k = 0; k < weights.size(); ++k) {
+    const double off = static_cast<double>(weights[k]) - static_cast<double>(scale) * codes[k];
+    error += off * off;
+  }
+  return error;
+}
+
+// Few codes are better spent on the many small weights than on the largest one.
+double BestNarrowScale(absl::Span<const float> weights, double largest_scale, int8_t* codes) {
+  double best = largest_scale;
+  double least = std::numeric_limits<double>::infinity();
+  for (int trial = 0; trial < kScaleTrials; ++trial) {
+    const double scale = largest_scale * (1.0 - 0.5 * trial / (kScaleTrials - 1));
+    const float held = static_cast<float>(std::max(scale, kSmallestWeightScale));
+    RoundWeights(weights, held, MostWeight(4), codes);
+    const double error = SquaredError(weights, held, {codes, weights.size()});
+    if (error < least) {
+      least = error;
+      best = scale;
+    }
+  }
+  return best;
+}
+
+template <typename Code>
+QuantizedChannel QuantizeChannel(const FloatChannel& real, const ChannelRules& rules, Code* codes) {
   float largest = 0.0f;
   for (const float weight : real.weights) {
     largest = std::max(largest, std::abs(weight));
   }
+  const LinearPrecision& precision = rules.precision;
   QuantizedChannel channel;
-  double scale = static_cast<double>(largest) / 127.0;
+  double scale =
+      static_cast<double>(largest) / static_cast<double>(MostWeight(precision.weight_bits));
   const bool dead = scale < kSmallestWeightScale;
   if (dead) {
-    scale = static_cast<double>(output.scale) / (256.0 * static_cast<double>(input.scale));
+    scale = static_cast<double>(precision.output.scale) /
+            (256.0 * static_cast<double>(precision.input.scale));
+  }
+  if constexpr (std::is_same_v<Code, int8_t>) {
+    if (!dead && precision.weight_bits == 4) {
+      scale = BestNarrowScale(real.weights, scale, codes);
+    }
   }
   // Each round enlarges the scale by what is missing; the first nearly always fits.
   for (int round = 0; round < 64; ++round) {
     channel.scale = static_cast<float>(std::clamp(scale, kSmallestWeightScale, 1e30));
-    const int64_t reach = QuantizeAt(real, input, channel, codes);
+    const int64_t reach = QuantizeAt(real, rules, channel, codes);
     if (dead) {
-      std::fill(codes, codes + real.weights.size(), int8_t{0});
+      std::fill(codes, codes + real.weights.size(), Code{0});
     }
-    if (reach <= kAccumulatorLimit) {
+    if (reach <= rules.limit()) {
       break;
     }
     scale = static_cast<double>(channel.scale) * kScaleMargin * static_cast<double>(reach) /
-            static_cast<double>(kAccumulatorLimit);
+            static_cast<double>(rules.limit());
   }
   return channel;
 }
@@ -91,12 +154,6 @@ absl::Status CheckFinite(const Node& node, absl::Span<const float> values, absl:
     }
   }
   return absl::OkStatus();
-}
-
-int32_t CodeOf(double real, const ValueScale& scale) {
-  const double steps = std::isnan(real) ? 0.0 : real / static_cast<double>(scale.scale);
-  return static_cast<int32_t>(std::clamp<int64_t>(
-      scale.zero_point + RoundHalfEven(std::clamp(steps, -1e6, 1e6)), -128, 127));
 }
 
 }  // namespace
@@ -115,28 +172,33 @@ integer::Requant RequantFor(double multiplier) {
   return *requant;
 }
 
+int32_t CodeOf(double real, const ValueScale& scale) {
+  const double steps = std::isnan(real) ? 0.0 : real / static_cast<double>(scale.scale);
+  return static_cast<int32_t>(
+      std::clamp<int64_t>(scale.zero_point + RoundHalfEven(std::clamp(steps, -1e6, 1e6)),
+                          integer::LeastCode(scale.dtype), integer::MostCode(scale.dtype)));
+}
+
 CodeRange CodesOf(const Activation& activation, const ValueScale& scale) {
+  const CodeRange all{integer::LeastCode(scale.dtype), integer::MostCode(scale.dtype)};
   switch (activation.kind) {
     case ActivationKind::kNone:
-      return {};
+      return all;
     case ActivationKind::kRelu:
-      return {scale.zero_point, 127};
+      return {scale.zero_point, all.high};
     case ActivationKind::kClip: {
       const int32_t low = CodeOf(activation.min, scale);
       return {low, std::max(low, CodeOf(activation.max, scale))};
     }
   }
-  return {};
+  return all;
 }
 
-absl::StatusOr<integer::ConvParams> QuantizeLinear(const Node& node, const LinearForm& form,
-                                                   const ValueScale& input,
-                                                   const ValueScale& output) {
+namespace {
+
+// Everything but weights, biases and multipliers.
+integer::ConvParams GeometryOf(const LinearForm& form) {
   const WindowGeometry& window = form.window;
-  const absl::Span<const float> weights = form.weights.values<float>();
-  QB_RETURN_IF_ERROR(CheckFinite(node, weights, "a weight"));
-  QB_RETURN_IF_ERROR(CheckFinite(node, form.bias, "a bias"));
-  const CodeRange codes = CodesOf(form.activation, output);
   integer::ConvParams conv;
   conv.kernel_h = window.kernel_h;
   conv.kernel_w = window.kernel_w;
@@ -149,19 +211,48 @@ absl::StatusOr<integer::ConvParams> QuantizeLinear(const Node& node, const Linea
   conv.pad_left = window.pad_left;
   conv.pad_right = form.pad_right;
   conv.groups = form.groups;
-  conv.weights.resize(weights.size());
-  conv.clamp_min = codes.low;
-  conv.clamp_max = codes.high;
+  return conv;
+}
+
+template <typename Code>
+void QuantizeChannels(const LinearForm& form, const ChannelRules& rules, std::vector<Code>& codes,
+                      integer::ConvParams& conv) {
+  const absl::Span<const float> weights = form.weights.values<float>();
+  codes.resize(weights.size());
   const size_t products = static_cast<size_t>(form.products());
   for (size_t m = 0; m < form.bias.size(); ++m) {
     const QuantizedChannel channel =
-        QuantizeChannel({weights.subspan(m * products, products), form.bias[m]}, input, output,
-                        conv.weights.data() + m * products);
+        QuantizeChannel({weights.subspan(m * products, products), form.bias[m]}, rules,
+                        codes.data() + m * products);
     conv.weight_scales.push_back(channel.scale);
-    conv.bias.push_back(channel.bias);
-    conv.requant.push_back(
-        RequantFor(static_cast<double>(input.scale) * static_cast<double>(channel.scale) /
-                   static_cast<double>(output.scale)));
+    if (rules.wide) {
+      conv.wide_bias.push_back(channel.bias);
+    } else {
+      conv.bias.push_back(static_cast<int32_t>(channel.bias));
+    }
+    conv.requant.push_back(RequantFor(static_cast<double>(rules.precision.input.scale) *
+                                      static_cast<double>(channel.scale) /
+                                      static_cast<double>(rules.precision.output.scale)));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<integer::ConvParams> QuantizeLinear(const Node& node, const LinearForm& form,
+                                                   const LinearPrecision& precision) {
+  QB_RETURN_IF_ERROR(CheckFinite(node, form.weights.values<float>(), "a weight"));
+  QB_RETURN_IF_ERROR(CheckFinite(node, form.bias, "a bias"));
+  integer::ConvParams conv = GeometryOf(form);
+  conv.weight_bits = precision.weight_bits;
+  const CodeRange codes = CodesOf(form.activation, precision.output);
+  conv.clamp_min = codes.low;
+  conv.clamp_max = codes.high;
+  const ChannelRules rules{precision,
+                           precision.input.dtype == DType::kInt16 || precision.weight_bits == 16};
+  if (precision.weight_bits == 16) {
+    QuantizeChannels(form, rules, conv.weights16, conv);
+  } else {
+    QuantizeChannels(form, rules, conv.weights, conv);
   }
   return conv;
 }

@@ -9,24 +9,35 @@
 
 namespace qb {
 
-// int8 weights per output channel, symmetric in [-127, 127]; bias int32 at input scale x weight
-// scale; multipliers input scale x weight scale / output scale; clamps of the activation.
+// What a linear layer reads and writes, and how wide its weights are.
+struct LinearPrecision {
+  ValueScale input, output;
+  int weight_bits = 8;  // 4, 8, 16
+};
+
+// Weights per output channel, symmetric in [-7, 7], [-127, 127] or [-32639, 32639]; bias at input
+// scale x weight scale, int64 where integer::IsWide, else int32; multipliers input scale x weight
+// scale / output scale; clamps of the activation.
 //
-// A channel without weights (all zero, or too small for a float32 scale) gets zero weights and a
-// scale at which its bias keeps 1/256 of an output step. A channel whose accumulator could leave
-// int32, mostly by a bias that is large for its weights, gets a larger scale: the proof of
+// The weight scale is that of the largest magnitude; with 4 bits the one from half of that up at
+// which the squared error of the channel's weights is least. A channel without weights (all zero,
+// or too small for a float32 scale) gets zero weights and a scale at which its bias keeps 1/256 of
+// an output step. A channel whose accumulator could leave int32 (62 bits where IsWide), mostly by a
+// bias that is large for its weights, gets a larger scale: the proof of
 // integer::CheckAccumulatorBound holds for every channel of the result.
 //
 // Errors: MODEL_PARSE_ERROR naming the layer when a weight or bias is NaN or infinite.
 absl::StatusOr<integer::ConvParams> QuantizeLinear(const Node& node, const LinearForm& form,
-                                                   const ValueScale& input,
-                                                   const ValueScale& output);
+                                                   const LinearPrecision& precision);
 
-// The codes that an activation leaves: [-128, 127] without one.
+// The codes that an activation leaves; without one all: [-128, 127] or [-32767, 32767].
 struct CodeRange {
   int32_t low = -128, high = 127;
 };
 CodeRange CodesOf(const Activation& activation, const ValueScale& scale);
+
+// The code of a real number, saturated; of NaN that of zero.
+int32_t CodeOf(double real, const ValueScale& scale);
 
 // Rounded half to even. Precondition: |x| < 2^62.
 int64_t RoundHalfEven(double x);

@@ -27,12 +27,13 @@ class QuantizeLinearTest : public ::testing::Test {
     form.weights = Tensor::OfFloats({static_cast<int64_t>(bias.size()), 1, 1, products}, weights);
     form.bias = bias;
     form.window.channels = products;
-    return QuantizeLinear(*node_, form, input_, output_);
+    return QuantizeLinear(*node_, form, {input_, output_, bits_});
   }
 
   Graph graph_;
   Node* node_;
   ValueScale input_{.scale = 0.02f, .zero_point = -128};
+  int bits_ = 8;
   ValueScale output_{.scale = 0.05f, .zero_point = 0};
 };
 
