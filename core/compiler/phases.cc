@@ -2,6 +2,7 @@
 
 #include <sys/resource.h>
 
+#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 
 #include "core/base/status_macros.h"
@@ -15,10 +16,18 @@ absl::Status Phases::Begin(absl::string_view stage) {
 }
 
 void Phases::OnStage(absl::string_view stage) {
+  std::string ended;
   {
     absl::MutexLock lock(&mutex_);
     EndStage();
+    if (!seconds_.empty()) {
+      ended = absl::StrFormat("%s took %.3f s; peak memory so far %d MiB", seconds_.back().first,
+                              seconds_.back().second, PeakMemoryBytes() >> 20);
+    }
     seconds_.emplace_back(std::string(stage), 0.0);
+  }
+  if (!ended.empty()) {
+    sink_.OnLog(LogLevel::kDebug, "phases", ended);
   }
   sink_.OnStage(stage);
 }

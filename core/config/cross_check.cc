@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/config/field_check.h"
@@ -17,6 +18,7 @@ class CrossCheck {
       : get_(get), problems_(problems) {}
 
   void Run() {
+    CheckVersion();
     CheckSplit();
     CheckWeightMemory();
     CheckHessian();
@@ -34,6 +36,14 @@ class CrossCheck {
   template <typename... Parts>
   void Problem(absl::string_view path, const Parts&... parts) {
     problems_.push_back(absl::StrCat(path, ": ", parts...));
+  }
+
+  void CheckVersion() {
+    const std::string& version = get_("configVersion").as_string();
+    if (!absl::StartsWith(version, "1.")) {
+      Problem("configVersion", "\"", ShownKey(version),
+              "\" is not the version of a schema that this ", "compiler reads; accepted: 1.x.y");
+    }
   }
 
   void CheckSplit() {

@@ -35,6 +35,12 @@ resourceManagement: {weightMemory: {method: 1, methodList: [KeepAll]}}
                     HasSubstr("1 is no index into methodList")));
 }
 
+TEST(CrossCheck, AFileOfAnotherMajorVersionIsRefused) {
+  EXPECT_EQ(ProblemsOf("configVersion: 1.7.3"), "");
+  EXPECT_THAT(ProblemsOf("configVersion: 2.0.0"), HasSubstr("accepted: 1.x.y"));
+  EXPECT_THAT(ProblemsOf("configVersion: ''"), HasSubstr("accepted: 1.x.y"));
+}
+
 TEST(CrossCheck, GroupsNeedTheSymmetricSolverWithoutRescomp) {
   EXPECT_EQ(ProblemsOf("hessianQuant: {attributes: {groupSize: 64}}"), "");
   EXPECT_THAT(ProblemsOf("hessianQuant: {rescomp: true, attributes: {groupSize: 64}}"),

@@ -27,7 +27,7 @@ enum class FieldType {
 
 enum class FieldSupport {
   kHonoured,  // has its effect
-  kRecorded,  // metadata: kept in the output, changes nothing
+  kRecorded,  // metadata, kept in the output; or a detail of something that is refused as a whole
   kRefused,   // only the default is accepted: the part does not exist yet
 };
 

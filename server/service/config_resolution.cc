@@ -111,6 +111,12 @@ std::string ToJson(const CompileConfig& config) {
   for (const std::string& warning : config.warnings()) {
     warnings.Append(Json(warning));
   }
+  for (const char* path : {"modelPaths", "savePaths", "calibDataPaths"}) {
+    if (config.Origin(path) != "default") {
+      warnings.Append(Json(absl::StrCat(path, " (", config.Origin(path),
+                                        "): has no effect on a job, which brings its own files")));
+    }
+  }
   return Json::Object()
       .Set("config", config.ToGroupedJson())
       .Set("settings", std::move(settings))

@@ -119,7 +119,9 @@ TEST(ConfigResolution, PathsInAFileNameNothingHere) {
               UnorderedElementsAre(
                   IsViolation(FailureCode::kConfigError, "calibDataPaths", "spec.calibration")));
   spec.add_calibration();  // then the job's own sets win
-  Resolved(spec);
+  EXPECT_THAT(Resolved(spec)["warnings"].Dump(), HasSubstr("calibDataPaths"));
+  EXPECT_THAT(Resolved(SpecWith("savePaths: [/tmp/x.mxq]"))["warnings"].Dump(),
+              HasSubstr("savePaths"));
 }
 
 }  // namespace

@@ -147,6 +147,25 @@ class Cli(unittest.TestCase):
         done = self.call("presets", jsonl="0")
         self.assertTrue(done.stdout.startswith("classification "))
 
+    def test_model_and_output_may_stand_in_the_settings(self):
+        config = self.write("paths.yaml", f"modelPaths: [{self.model}]\nuseRandomCalib: true\n"
+                            f"savePaths: [{self.path('named.mxq')}]\ndevice: cpu\ndebug: true\n")
+        flags = ["compile", "--target-device", "aries-rb", "--compile-config", config]
+        done = self.call(*flags)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(os.path.exists(self.path("named.mxq")))
+        # `debug` tells what is set and what each stage took.
+        self.assertRegex(done.stderr, r"debug: config: useRandomCalib = true \(file .*paths.yaml\)\n")
+        self.assertRegex(done.stderr, r"debug: phases: calibrate took \d+\.\d+ s; peak memory ")
+        self.assertNotIn("debug: ", self.call(*self.compile_flags()).stderr)
+        done = self.call(*flags, "--output", self.path("other.mxq"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(os.path.exists(self.path("other.mxq")))
+        config = self.write("two.yaml", "modelPaths: [a, b]\nsavePaths: [c]\n")
+        done = self.call("compile", "--target-device", "aries-rb", "--compile-config", config)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("ERROR [CONFIG_ERROR]: modelPaths: 2 paths (file ", done.stderr)
+
     def test_config_save_path_gives_the_same_bytes(self):
         self.call(*self.compile_flags(None, "a.mxq", "--config-save-path", self.path("c/saved.yaml")))
         done = self.call("compile", "--model", self.model, "--output", self.path("b.mxq"),

@@ -96,7 +96,7 @@ void Reporter::OnProgress(int64_t done, int64_t total, absl::string_view unit) {
 
 void Reporter::OnLog(LogLevel level, absl::string_view logger, absl::string_view message) {
   absl::MutexLock lock(&mutex_);
-  if (level == LogLevel::kDebug && !options_.debug) {
+  if (level == LogLevel::kDebug && !debug_) {
     return;
   }
   if (options_.jsonl) {
@@ -119,6 +119,11 @@ void Reporter::Result(const Json& fields, absl::string_view text) {
   ClearLine();
   std::fwrite(text.data(), 1, text.size(), options_.answers);
   std::fflush(options_.answers);
+}
+
+void Reporter::ShowDebug() {
+  absl::MutexLock lock(&mutex_);
+  debug_ = true;
 }
 
 void Reporter::Print(absl::string_view text) {

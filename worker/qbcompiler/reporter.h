@@ -25,7 +25,6 @@ namespace qb::worker {
 struct ReporterOptions {
   bool jsonl = false;
   bool progress_bar = false;  // redraw one line on `messages`
-  bool debug = false;         // show debug messages
   std::FILE* answers = nullptr;
   std::FILE* messages = nullptr;
   std::function<absl::Time()> now = [] { return absl::Now(); };
@@ -44,6 +43,8 @@ class Reporter final : public ProgressSink {
   void OnProgress(int64_t done, int64_t total, absl::string_view unit) override;
   void OnLog(LogLevel level, absl::string_view logger, absl::string_view message) override;
 
+  // From now on debug messages are shown too.
+  void ShowDebug();
   // Text for a person on stdout in the middle of a run that Error will end; programs do not get it.
   void Print(absl::string_view text);
   // Ends the run. `fields` are the members of the JSONL result; `text` is what a person reads on
@@ -61,6 +62,7 @@ class Reporter final : public ProgressSink {
   absl::Mutex mutex_;
   std::vector<std::pair<std::string, double>> stages_ ABSL_GUARDED_BY(mutex_);
   std::string stage_ ABSL_GUARDED_BY(mutex_);
+  bool debug_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t seq_ ABSL_GUARDED_BY(mutex_) = 0;
   double finished_share_ ABSL_GUARDED_BY(mutex_) = 0;
   double fraction_ ABSL_GUARDED_BY(mutex_) = 0;

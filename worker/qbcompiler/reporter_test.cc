@@ -111,10 +111,13 @@ TEST(Reporter, PlainModeKeepsAnswersApart) {
   reporter.OnStage("calibrate");
   reporter.OnProgress(1, 2, "sample");
   reporter.OnLog(LogLevel::kDebug, "x", "hidden");
+  reporter.ShowDebug();
+  reporter.OnLog(LogLevel::kDebug, "x", "shown");
   reporter.Result(Json::Object(), "done\n");
   EXPECT_EQ(capture.Answers(), "done\n");
   EXPECT_THAT(capture.Messages(), HasSubstr("calibrate 1/2 sample"));
   EXPECT_THAT(capture.Messages(), ::testing::Not(HasSubstr("hidden")));
+  EXPECT_THAT(capture.Messages(), HasSubstr("debug: x: shown\n"));
 }
 
 }  // namespace

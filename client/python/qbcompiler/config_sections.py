@@ -41,7 +41,9 @@ class ResourceManagementConfig(ConfigModel):
 
     weight_dtype: Literal["float32", "float16", "bfloat16"] = Field(
         "float32", description="dtype of weights while compiling")
-    gpu_memory_budget_mb: int = Field(-1, ge=-1, description="MiB; -1 automatic, 0 no limit")
+    gpu_memory_budget_mb: int = Field(
+        -1, ge=-1,
+        description="MiB; -1 automatic, 0 no limit; this build uses no GPU memory: any budget holds")
     cpu_memory_budget_mb: int = Field(-1, ge=-1, description="MiB; -1 automatic, 0 no limit")
     threads: int = Field(0, ge=0, le=1024, description="threads; 0 = all that the process may use")
     weight_memory: ResourceManagementWeightMemoryConfig = Field(
@@ -84,7 +86,7 @@ class CalibrationLayerOverridesConfig(ConfigModel):
     """`layerOverrides` of CalibrationConfig."""
 
     method: Dict[str, Literal[0, 1, 2, 3]] = Field(
-        default_factory=dict, description="method by layer")
+        default_factory=dict, description="method by layer (exact names or * and ? globs)")
 
 
 class CalibrationConfig(ConfigModel):
@@ -145,10 +147,15 @@ class BitLayerOverridesConfig(ConfigModel):
     """`layerOverrides` of BitConfig."""
 
     activation16_bits: List[str] = Field(
-        default_factory=list, description="layers with 16-bit activations")
-    weight16_bits: List[str] = Field(default_factory=list, description="layers with 16-bit weights")
-    weight8_bits: List[str] = Field(default_factory=list, description="layers with 8-bit weights")
-    weight4_bits: List[str] = Field(default_factory=list, description="layers with 4-bit weights")
+        default_factory=list,
+        description="layers whose activations have 16 bits (exact names or * and ? globs)")
+    weight16_bits: List[str] = Field(
+        default_factory=list, description="layers whose weights have 16 bits")
+    weight8_bits: List[str] = Field(
+        default_factory=list,
+        description="layers whose weights have 8 bits: exact names win over the globs of the other lists")
+    weight4_bits: List[str] = Field(
+        default_factory=list, description="layers whose weights have 4 bits")
 
 
 class BitConfig(ConfigModel):
@@ -419,10 +426,13 @@ class CompileConfigFields(ConfigModel):
     """All settings of a compile."""
 
     model_paths: List[str] = Field(
-        default_factory=list, description="source models; usually given on the command line")
+        default_factory=list,
+        description="the source model, usually given as --model; one at a time")
     calib_data_path: List[str] = Field(
         default_factory=list, description="calibration data sets: folders or listings")
-    save_paths: List[str] = Field(default_factory=lambda: ["./tmp.mxq"], description="output files")
+    save_paths: List[str] = Field(
+        default_factory=lambda: ["./tmp.mxq"],
+        description="the output file, usually given as --output; one at a time")
     use_random_calib: bool = Field(
         False, description="calibrate on random data: for smoke tests, the accuracy means nothing")
     inference_scheme: Literal["single", "multi", "global4", "global8", "all", "global"] = Field(
@@ -438,12 +448,15 @@ class CompileConfigFields(ConfigModel):
     device: Literal["gpu", "cpu"] = Field(
         "gpu", description="where the compile computes; gpu falls back to cpu with a warning")
     dtype: str = Field("float", description="compute dtype metadata")
-    debug: bool = Field(False, description="more log messages")
+    debug: bool = Field(
+        False,
+        description="more log messages: settings that are not defaults, time and memory of each stage")
     trace: bool = Field(False, description="trace marker")
     image_channels: int = Field(
         0, ge=0, le=4,
         description="channels of calibration images; 0 detects, 3 turns grey ones into RGB")
-    config_version: str = Field("1.0.0", description="version of this schema")
+    config_version: str = Field(
+        "1.0.0", description="version of this schema; of another major version a file is refused")
     split_blocks: List[int] = Field(
         default_factory=list,
         description="language models: split points by block index; not with splitParts")

@@ -19,6 +19,7 @@ namespace qb::worker {
 namespace {
 
 constexpr int64_t kMostConfigBytes = 4 << 20;
+constexpr int kMostThreads = 1024;
 
 void AddOverride(const ParsedFlags& flags, absl::string_view flag, absl::string_view path,
                  ConfigSources& sources) {
@@ -35,9 +36,40 @@ void AddSwitch(const ParsedFlags& flags, absl::string_view flag, absl::string_vi
   }
 }
 
+void LogSettings(const CompileConfig& config, ProgressSink& sink) {
+  const Json origins = config.Origins();
+  for (const auto& [path, origin] : origins.members()) {
+    if (origin.as_string() != "default") {
+      sink.OnLog(LogLevel::kDebug, "config",
+                 absl::StrCat(path, " = ", config.Get(path).Dump(), " (", origin.as_string(), ")"));
+    }
+  }
+}
+
+// A path that is a flag, or else a setting that has a list of them. The flag does not become part
+// of the settings: they are the same wherever model and result lie. Errors: ARGUMENT_ERROR when it
+// is given in neither way, CONFIG_ERROR when the setting has more than one.
+absl::StatusOr<std::string> OnePath(const ParsedFlags& flags, absl::string_view flag,
+                                    const CompileConfig& config, absl::string_view path) {
+  if (flags.Has(flag)) {
+    return Required(flags, flag);
+  }
+  const std::vector<std::string> paths = config.Strings(path);
+  if (paths.empty() || paths[0].empty() || config.Origin(path) == "default") {
+    return Failure(FailureCode::kArgumentError,
+                   absl::StrCat("--", flag, " is missing (or ", path, " in the config file)"));
+  }
+  if (paths.size() > 1) {
+    return Failure(FailureCode::kConfigError,
+                   absl::StrCat(path, ": ", paths.size(), " paths (", config.Origin(path),
+                                "); a compile takes one"));
+  }
+  return paths[0];
+}
+
 }  // namespace
 
-absl::StatusOr<CompileConfig> ResolveConfig(const ParsedFlags& flags, ProgressSink& sink) {
+absl::StatusOr<CompileConfig> ResolveConfig(const ParsedFlags& flags, Reporter& reporter) {
   ConfigSources sources;
   sources.preset = flags.Get("config-preset");
   if (flags.Has("compile-config")) {
@@ -59,6 +91,11 @@ absl::StatusOr<CompileConfig> ResolveConfig(const ParsedFlags& flags, ProgressSi
     }
     sources.overrides.push_back({"calibDataPaths", std::move(paths), "--calib-data-path"});
   }
+  if (flags.Has("threads")) {
+    QB_ASSIGN_OR_RETURN(const int threads, flags.GetInt("threads", 1, 1, kMostThreads));
+    sources.overrides.push_back(
+        {"resourceManagement.threads", Json(int64_t{threads}), "--threads"});
+  }
   if (flags.Has("target-device")) {
     QB_ASSIGN_OR_RETURN(const TargetSpec* target, FindTarget(flags.Get("target-device")));
     sources.target = target->name;
@@ -69,7 +106,11 @@ absl::StatusOr<CompileConfig> ResolveConfig(const ParsedFlags& flags, ProgressSi
   }
   QB_ASSIGN_OR_RETURN(CompileConfig config, CompileConfig::Resolve(sources));
   for (const std::string& warning : config.warnings()) {
-    sink.OnLog(LogLevel::kWarning, "config", warning);
+    reporter.OnLog(LogLevel::kWarning, "config", warning);
+  }
+  if (config.Bool("debug")) {
+    reporter.ShowDebug();
+    LogSettings(config, reporter);
   }
   return config;
 }
@@ -99,7 +140,7 @@ absl::StatusOr<int> ThreadCount(const ParsedFlags& flags, int64_t configured) {
   const int available = AvailableThreads();
   const int fallback =
       configured > 0 ? static_cast<int>(std::min<int64_t>(configured, available)) : available;
-  QB_ASSIGN_OR_RETURN(const int threads, flags.GetInt("threads", fallback, 1, 1024));
+  QB_ASSIGN_OR_RETURN(const int threads, flags.GetInt("threads", fallback, 1, kMostThreads));
   return threads;
 }
 
@@ -132,11 +173,10 @@ absl::StatusOr<std::map<std::string, Shape>> InputShapes(const ParsedFlags& flag
 absl::StatusOr<ParseRequest> MakeParseRequest(const ParsedFlags& flags,
                                               const CompileConfig& config) {
   ParseRequest request;
-  QB_ASSIGN_OR_RETURN(request.model_path, Required(flags, "model"));
+  QB_ASSIGN_OR_RETURN(request.model_path, OnePath(flags, "model", config, "modelPaths"));
   if (flags.Has("backend")) {
     request.backend = flags.Get("backend");
   }
-  QB_ASSIGN_OR_RETURN(request.output_path, Required(flags, "output"));
   QB_ASSIGN_OR_RETURN(request.target, RequiredTarget(flags));
   QB_ASSIGN_OR_RETURN(request.input_shapes, InputShapes(flags));
   QB_ASSIGN_OR_RETURN(request.threads,
@@ -148,7 +188,7 @@ absl::StatusOr<QuantizeRequest> MakeQuantizeRequest(const ParsedFlags& flags,
                                                     const CompileConfig& config) {
   QuantizeRequest request;
   request.mblt_path = flags.Get("mblt");
-  QB_ASSIGN_OR_RETURN(request.output_path, Required(flags, "output"));
+  QB_ASSIGN_OR_RETURN(request.output_path, OnePath(flags, "output", config, "savePaths"));
   QB_ASSIGN_OR_RETURN(request.target, RequiredTarget(flags));
   request.calibration_paths = config.Strings("calibDataPaths");
   request.evaluation_path = flags.Get("eval-data");

@@ -6,9 +6,9 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/flags.h"
-#include "core/base/progress.h"
 #include "core/compiler/compile.h"
 #include "core/config/compile_config.h"
+#include "worker/qbcompiler/reporter.h"
 
 namespace qb::worker {
 
@@ -52,9 +52,9 @@ inline constexpr FlagDef kEvalDataFlag = {
 inline constexpr FlagDef kEvalLabelsFlag = {"eval-labels", 0, FlagKind::kValue, "FILE",
                                             "labels of those samples (CSV: sample,label)"};
 
-// Reads the config file, applies preset and flags, logs warnings. Errors: CONFIG_ERROR,
-// ARGUMENT_ERROR.
-absl::StatusOr<CompileConfig> ResolveConfig(const ParsedFlags& flags, ProgressSink& sink);
+// Reads the config file, applies preset and flags, logs warnings; turns debug messages on when the
+// setting `debug` asks for them. Errors: CONFIG_ERROR, TARGET_ERROR, ARGUMENT_ERROR.
+absl::StatusOr<CompileConfig> ResolveConfig(const ParsedFlags& flags, Reporter& reporter);
 
 // The value of a flag that must be given. Errors: ARGUMENT_ERROR.
 absl::StatusOr<std::string> Required(const ParsedFlags& flags, absl::string_view name);
@@ -64,6 +64,7 @@ absl::StatusOr<std::string> RequiredTarget(const ParsedFlags& flags);
 absl::StatusOr<int> ThreadCount(const ParsedFlags& flags, int64_t configured);
 absl::StatusOr<std::map<std::string, Shape>> InputShapes(const ParsedFlags& flags);
 
+// Without the output: only `parse` has one.
 absl::StatusOr<ParseRequest> MakeParseRequest(const ParsedFlags& flags,
                                               const CompileConfig& config);
 absl::StatusOr<QuantizeRequest> MakeQuantizeRequest(const ParsedFlags& flags,

@@ -13,7 +13,8 @@ constexpr auto kFlags =
 
 absl::Status Run(CommandContext& context) {
   QB_ASSIGN_OR_RETURN(const CompileConfig config, ResolveConfig(context.flags, context.reporter));
-  QB_ASSIGN_OR_RETURN(const ParseRequest request, MakeParseRequest(context.flags, config));
+  QB_ASSIGN_OR_RETURN(ParseRequest request, MakeParseRequest(context.flags, config));
+  QB_ASSIGN_OR_RETURN(request.output_path, Required(context.flags, "output"));
   context.reporter.Plan(ParseStages());
   QB_ASSIGN_OR_RETURN(const CompileResult result,
                       Parse(request, config, context.reporter, context.cancel));
