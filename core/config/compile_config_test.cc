@@ -164,7 +164,11 @@ TEST(ConfigText, HugeDeepAndBinaryFilesAreRefused) {
   for (const std::string& text :
        {std::string(10 << 20, 'a'), "{\"a\":" + std::string(10 << 20, ' '), blocks + "a",
         std::string(10000, '['), objects, std::string("device: c\0pu", 12),
-        std::string("{\"device\":\"c\0pu\"}", 18), wide}) {
+        std::string("{\"device\":\"c\0pu\"}", 18), wide, std::string(R"({"dtype":"a\u0000b"})"),
+        std::string(R"(dtype: "a\0b")"), std::string(R"({"a\u0000":1})"),
+        std::string("dtype: \"\xff\""), std::string("dtype: \xc0\xaf"),
+        std::string("dtype: \xed\xa0\x80"), std::string("dtype: \xf4\x90\x80\x80"),
+        std::string("dtype: \xe2\x82")}) {
     ConfigSources sources;
     sources.file_text = text;
     sources.file_name = "hostile";
@@ -172,6 +176,21 @@ TEST(ConfigText, HugeDeepAndBinaryFilesAreRefused) {
     EXPECT_EQ(FailureCodeOf(status), FailureCode::kConfigError) << text.substr(0, 40);
     EXPECT_LT(status.message().size(), 20000u);
   }
+}
+
+TEST(ConfigText, AnyUtf8IsRead) {
+  const std::string text = "\u00e4\u20ac\U0001f600\ufffd";
+  QB_ASSERT_OK_AND_ASSIGN(const Json value, ParseConfigText("dtype: " + text, "x"));
+  EXPECT_EQ(value["dtype"].as_string(), text);
+}
+
+TEST(ConfigText, DeepBlocksAreCalledDeep) {
+  std::string blocks;
+  for (int i = 0; i < 10000; ++i) {
+    blocks += "- ";
+  }
+  EXPECT_THAT(ParseConfigText(blocks + "a", "x"),
+              testing::StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("nested deeper")));
 }
 
 TEST(ConfigText, AnchorsAreReadTagsAndMergeKeysAreNot) {

@@ -1,4 +1,5 @@
 // Config text to and from Json. yaml-cpp throws; nothing leaves this file as an exception.
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <set>
@@ -6,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "yaml-cpp/depthguard.h"
 #include "yaml-cpp/yaml.h"
 
 #include "core/base/failure.h"
@@ -115,9 +117,55 @@ absl::StatusOr<Json> ParseYaml(absl::string_view text) {
   }
   try {
     return YamlReader().Convert(YAML::Load(std::string(text)), 0);
+  } catch (const YAML::DeepRecursion& exception) {
+    return absl::InvalidArgumentError(absl::StrCat("line ", exception.mark.line + 1,
+                                                   ": nested deeper than ", kMostDepth, " levels"));
   } catch (const YAML::Exception& exception) {
     return absl::InvalidArgumentError(exception.what());
   }
+}
+
+// Whether escapes ("\0", "\u0000") put a NUL into a key or a string: a path would end there.
+bool HasNul(const Json& value) {
+  const auto has_nul = [](const std::string& text) { return text.find('\0') != std::string::npos; };
+  return has_nul(value.as_string()) ||
+         std::any_of(value.items().begin(), value.items().end(), HasNul) ||
+         std::any_of(value.members().begin(), value.members().end(),
+                     [&](const Json::Member& member) {
+                       return has_nul(member.first) || HasNul(member.second);
+                     });
+}
+
+// The offset of the first byte that is no UTF-8 (RFC 3629: no overlong form, no surrogate); npos
+// when there is none.
+size_t FindNoUtf8(absl::string_view text) {
+  for (size_t i = 0; i < text.size();) {
+    const auto byte = [&](size_t at) {
+      return at < text.size() ? static_cast<unsigned char>(text[at]) : 0U;
+    };
+    const unsigned lead = byte(i);
+    const size_t size = lead < 0x80   ? 1
+                        : lead < 0xC2 ? 0
+                        : lead < 0xE0 ? 2
+                        : lead < 0xF0 ? 3
+                        : lead < 0xF5 ? 4
+                                      : 0;
+    if (size == 0) {
+      return i;
+    }
+    const unsigned low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+    const unsigned high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+    if (size > 1 && (byte(i + 1) < low || byte(i + 1) > high)) {
+      return i;
+    }
+    for (size_t k = 2; k < size; ++k) {
+      if ((byte(i + k) & 0xC0U) != 0x80U) {
+        return i;
+      }
+    }
+    i += size;
+  }
+  return absl::string_view::npos;
 }
 
 void AppendYaml(const Json& value, int indent, std::string& out) {
@@ -145,11 +193,17 @@ absl::StatusOr<Json> ParseConfigText(absl::string_view text, absl::string_view f
   if (text.find('\0') != absl::string_view::npos) {
     return fail("it has a NUL byte; JSON or YAML text is accepted");
   }
+  if (const size_t bad = FindNoUtf8(text); bad != absl::string_view::npos) {
+    return fail(absl::StrCat("byte ", bad + 1, " is not UTF-8"));
+  }
   const absl::string_view trimmed = absl::StripLeadingAsciiWhitespace(text);
   absl::StatusOr<Json> value =
       !trimmed.empty() && trimmed[0] == '{' ? Json::Parse(trimmed, kMostDepth) : ParseYaml(text);
   if (!value.ok()) {
     return fail(value.status().message());
+  }
+  if (HasNul(*value)) {
+    return fail("a name or text has a NUL in it");
   }
   return value->is_null() ? Json::Object() : *std::move(value);
 }

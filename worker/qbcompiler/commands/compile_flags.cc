@@ -18,7 +18,7 @@
 namespace qb::worker {
 namespace {
 
-constexpr int64_t kMostConfigBytes = 4 << 20;
+constexpr int64_t kMostConfigBytes = 1 << 20;  // as ParseConfigText
 constexpr int kMostThreads = 1024;
 
 void AddOverride(const ParsedFlags& flags, absl::string_view flag, absl::string_view path,
