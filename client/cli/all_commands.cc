@@ -25,11 +25,11 @@ absl::Span<const Command> AllCommands() {
       CancelCommand(),
       DownloadCommand(),
       StatusCommand(),
+      CompletionCommand(),
       VersionCommand(),
       NotYet("retry", "Run a job that failed again"),
       NotYet("share", "Let others read a job"),
       NotYet("login", "Store a token for a server"),
-      NotYet("completion", "Completion for a shell"),
   });
   return commands;
 }

@@ -38,6 +38,7 @@ const Command& LogsCommand();
 const Command& CancelCommand();
 const Command& DownloadCommand();
 const Command& StatusCommand();
+const Command& CompletionCommand();
 const Command& VersionCommand();
 
 }  // namespace qb::client

@@ -142,5 +142,17 @@ TEST_F(ValidateCli, GetShowsSettingsOnRequest) {
   EXPECT_THAT(Run({"get", "j1", "--settings"}).out, HasSubstr("calibration.mode  1     default\n"));
 }
 
+TEST_F(ValidateCli, CompletionAsksNoServer) {
+  const RunResult bash = Run({"completion", "bash"});
+  EXPECT_EQ(bash.code, 0);
+  for (const char* words : {"compile", "validate", "--no-cpu-offload", "--settings", "--server"}) {
+    EXPECT_THAT(bash.out, HasSubstr(words));
+  }
+  EXPECT_EQ(Run({"completion"}).code, 2);
+  const RunResult other = Run({"completion", "tcsh"});
+  EXPECT_EQ(other.code, 2);
+  EXPECT_THAT(other.err, HasSubstr("bash, zsh, fish"));
+}
+
 }  // namespace
 }  // namespace qb::client

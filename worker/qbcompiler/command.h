@@ -20,7 +20,8 @@ struct CommandContext {
 struct Command {
   absl::string_view name;
   absl::string_view summary;      // one line
-  absl::string_view description;  // what a person learns from --help
+  // What a person learns from --help. It ends with "Example: " and a command line.
+  absl::string_view description;
   absl::Span<const FlagDef> flags;
   // Null: known from the manual, but not built yet. Calls Reporter::Result on success.
   absl::Status (*run)(CommandContext& context);

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 
 #include "core/base/failure.h"
 #include "core/base/spelling.h"
@@ -38,10 +39,15 @@ std::string GeneralHelp() {
 }
 
 std::string CommandHelp(const Command& command) {
-  return absl::StrCat("qbcompiler ", command.name, command.positional.empty() ? "" : " ",
-                      command.positional, ": ", command.summary, "\n\n",
-                      WrapText(command.description, kHelpColumns, 0), "\n\n",
-                      FormatFlags(command.flags, kHelpColumns));
+  // An example is not wrapped: it is there to be copied.
+  const std::vector<std::string> parts = absl::StrSplit(command.description, " Example: ");
+  std::string help = absl::StrCat(
+      "qbcompiler ", command.name, command.positional.empty() ? "" : " ", command.positional, ": ",
+      command.summary, "\n\n", WrapText(parts[0], kHelpColumns, 0), "\n\n");
+  for (size_t i = 1; i < parts.size(); ++i) {
+    absl::StrAppend(&help, "Example:\n  ", parts[i], "\n\n");
+  }
+  return absl::StrCat(help, FormatFlags(command.flags, kHelpColumns));
 }
 
 const Command* FindCommand(const std::string& name) {

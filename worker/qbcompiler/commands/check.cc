@@ -66,7 +66,7 @@ const Command& CheckCommand() {
       "check",
       "versions and capabilities",
       "Prints the version, targets, backends and the settings that are refused because their part "
-      "does not exist yet.",
+      "does not exist yet. Example: qbcompiler check",
       {},
       Run};
   return kCommand;

@@ -61,7 +61,8 @@ const Command& DumpConfigCommand() {
   static constexpr Command kCommand = {
       "dump-config", "a settings file with every field",
       "Writes all settings with their values, ready to be edited and "
-      "given back with --compile-config.",
+      "given back with --compile-config. Example: qbcompiler dump-config --preset classification "
+      "--output settings.yaml",
       kFlags, Run};
   return kCommand;
 }

@@ -116,7 +116,8 @@ const Command& EvaluateCommand() {
   static constexpr Command kCommand = {
       "evaluate", "float model against .mxq",
       "Runs both models on the same samples and prints how close they are: SQNR, cosine and "
-      "agreement of each output and, with labels, top-1 and top-5 of both.",
+      "agreement of each output and, with labels, top-1 and top-5 of both. Example: qbcompiler "
+      "evaluate --model m.onnx --mxq m.mxq --data samples/ --report report.html",
       kFlags, Run};
   return kCommand;
 }

@@ -30,7 +30,8 @@ const Command& InfoCommand() {
   static constexpr Command kCommand = {
       "info", "provenance of an .mblt, manifest of an .mxq",
       "Prints as JSON where an .mblt came from (null when nothing was recorded), or what an .mxq "
-      "holds: target, core modes, inputs, outputs, memory plan.",
+      "holds: target, core modes, inputs, outputs, memory plan. Example: qbcompiler info --mxq "
+      "m.mxq",
       kFlags, Run};
   return kCommand;
 }

@@ -106,7 +106,8 @@ const Command& LayersCommand() {
   static constexpr Command kCommand = {
       "layers", "every layer of an .mblt or .mxq",
       "Prints each layer with its operator, shape, where it runs and, of an executable, its "
-      "precision and scale. Names are the ones that settings by layer take.",
+      "precision and scale. Names are the ones that settings by layer take. Example: "
+      "qbcompiler layers --mxq m.mxq",
       kFlags, Run};
   return kCommand;
 }

@@ -28,7 +28,8 @@ const Command& ParseCommand() {
   static constexpr Command kCommand = {
       "parse", "model -> .mblt",
       "Imports a trained model, simplifies its graph, checks every layer against the target and "
-      "writes the result. `quantize` goes on from there.",
+      "writes the result. `quantize` goes on from there. Example: qbcompiler parse --model m.onnx "
+      "--target-device aries-rb --output m.mblt",
       kFlags, Run};
   return kCommand;
 }

@@ -24,7 +24,11 @@ absl::Status Run(CommandContext& context) {
 
 const Command& PresetsCommand() {
   static constexpr Command kCommand = {
-      "presets", "settings by name", "Lists the presets that --config-preset accepts.", {}, Run};
+      "presets",
+      "settings by name",
+      "Lists the presets that --config-preset accepts. Example: qbcompiler presets",
+      {},
+      Run};
   return kCommand;
 }
 

@@ -29,7 +29,8 @@ const Command& QuantizeCommand() {
   static constexpr Command kCommand = {
       "quantize", ".mblt -> .mxq",
       "Calibrates and quantizes a model that `parse` wrote, schedules "
-      "it for the target and writes one executable.",
+      "it for the target and writes one executable. Example: qbcompiler quantize --mblt m.mblt "
+      "--calib-data-path samples/ --target-device aries-rb --output m.mxq",
       kFlags, Run};
   return kCommand;
 }

@@ -129,7 +129,8 @@ const Command& RunCommand() {
   static constexpr Command kCommand = {
       "run", "run a model on samples",
       "Runs a source model or an .mblt in float, or an .mxq on the bit-exact simulator, and writes "
-      "the outputs as .npy files.",
+      "the outputs as .npy files. Example: qbcompiler run --mxq m.mxq --data samples/ --output "
+      "results/",
       kFlags, Run};
   return kCommand;
 }

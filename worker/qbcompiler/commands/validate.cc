@@ -64,7 +64,7 @@ const Command& ValidateCommand() {
       "validate", "can this model be compiled for this target",
       "Imports and simplifies a model and lists for each layer whether the NPU runs it, with the "
       "reasons where it does not. Exits with 1 when there are such layers. Only --backend onnx "
-      "exists so far.",
+      "exists so far. Example: qbcompiler validate --model m.onnx --target-device regulus-ra",
       kFlags, Run};
   return kCommand;
 }
