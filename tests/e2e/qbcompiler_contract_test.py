@@ -178,6 +178,17 @@ class Contract(unittest.TestCase):
                     self.assertLess(len(done.stderr), 20000)
                     self.assertLess(took_s, 1.0)
 
+    def test_programs_get_json_lines_for_help_and_version_too(self):
+        for arguments, key in [(["--help"], "help"), (["help", "parse"], "help"), (["run", "-h"], "help"),
+                               (["--version"], "version")]:
+            plain = call(*arguments).stdout
+            lines = [json.loads(line) for line in call(*arguments, jsonl="on").stdout.splitlines()]
+            self.assertEqual([line["type"] for line in lines], ["result"])
+            self.assertIn(lines[0][key].strip(), plain)
+        self.assertEqual(call("help", "parse").stdout, self.help["parse"])
+        done = call(jsonl="1")
+        self.assertEqual((done.returncode, json.loads(done.stdout)["code"]), (2, "ARGUMENT_ERROR"))
+
     def test_no_flag_carries_a_secret(self):
         for command in self.built:
             for flag in self.flags_in_help(command["name"]):

@@ -71,6 +71,16 @@ bool AsksForHelp(absl::Span<const std::string> arguments) {
   return false;
 }
 
+// The text that is asked for: of the program, or of a command; "" when no help is.
+std::string HelpFor(const std::string& word, absl::Span<const std::string> rest) {
+  const bool general = word == "--help" || word == "-h" || word == "help";
+  const Command* command = FindCommand(general && !rest.empty() ? rest[0] : word);
+  if (general) {
+    return command == nullptr ? GeneralHelp() : CommandHelp(*command);
+  }
+  return command != nullptr && AsksForHelp(rest) ? CommandHelp(*command) : "";
+}
+
 absl::Status UnknownCommand(const std::string& name) {
   std::vector<std::string> names;
   for (const Command& command : AllCommands()) {
@@ -137,24 +147,24 @@ int RunCommandLine(absl::Span<const std::string> arguments, bool jsonl, const Ca
   options.progress_bar =
       isatty(STDERR_FILENO) != 0 && terminal != nullptr && absl::string_view(terminal) != "dumb";
   Reporter reporter(options);
-  const bool empty = arguments.empty();
-  if (empty || arguments[0] == "--help" || arguments[0] == "-h" || arguments[0] == "help") {
-    const std::string help = GeneralHelp();
-    std::fputs(help.c_str(), empty ? stderr : stdout);
-    return empty ? 2 : 0;
+  if (arguments.empty() && !jsonl) {
+    std::fputs(GeneralHelp().c_str(), stderr);
+    return 2;
   }
-  if (arguments[0] == "--version") {  // qbc-worker asks for it
-    std::puts(absl::StrCat("qbcompiler ", CompilerVersion()).c_str());
+  const std::string word = arguments.empty() ? "" : arguments[0];
+  if (word == "--version") {  // qbc-worker asks for it
+    const std::string version = absl::StrCat("qbcompiler ", CompilerVersion());
+    reporter.Result(Json::Object().Set("version", CompilerVersion()), version + "\n");
     return 0;
   }
-  const Command* command = FindCommand(arguments[0]);
-  const absl::Span<const std::string> rest = arguments.subspan(1);
-  if (command != nullptr && AsksForHelp(rest)) {
-    std::fputs(CommandHelp(*command).c_str(), stdout);
+  const absl::Span<const std::string> rest = arguments.subspan(arguments.empty() ? 0 : 1);
+  if (const std::string help = HelpFor(word, rest); !help.empty()) {
+    reporter.Result(Json::Object().Set("help", help), help);
     return 0;
   }
-  const absl::Status status = command == nullptr ? UnknownCommand(arguments[0])
-                                                 : RunCommand(*command, rest, reporter, cancel);
+  const Command* command = FindCommand(word);
+  const absl::Status status =
+      command == nullptr ? UnknownCommand(word) : RunCommand(*command, rest, reporter, cancel);
   if (status.ok()) {
     return 0;
   }
