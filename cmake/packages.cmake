@@ -6,6 +6,10 @@ find_package(ONNX REQUIRED CONFIG)       # after Protobuf: onnx_proto links prot
 find_package(nlohmann_json REQUIRED CONFIG)
 find_package(yaml-cpp REQUIRED CONFIG)
 find_package(OpenSSL REQUIRED)
+find_package(JPEG REQUIRED)
+find_package(PNG REQUIRED)
+find_package(ZLIB REQUIRED)
+find_library(QB_WEBP webp REQUIRED)      # Debian ships no CMake file for it
 find_package(GTest REQUIRED CONFIG)
 find_package(benchmark CONFIG)
 if(QB_SERVICE)

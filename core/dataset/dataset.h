@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,7 +10,9 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 
+#include "core/base/cancel_token.h"
 #include "core/base/progress.h"
+#include "core/dataset/preprocess/pipeline.h"
 #include "core/dataset/sample_layout.h"
 #include "core/ir/tensor.h"
 
@@ -20,23 +23,44 @@ class Dataset {
  public:
   virtual ~Dataset() = default;
   virtual int64_t size() const = 0;
-  // The sample's file or folder name without ".npy", e.g. "0007".
+  // The sample's file or folder name without its extension, e.g. "0007".
   virtual const std::string& name(int64_t index) const = 0;
   // One tensor per input, in the order of the model's inputs, each of the input's exact type.
   // Errors: CALIBRATION_DATA_ERROR naming the file.
   virtual absl::StatusOr<std::vector<Tensor>> Load(int64_t index) const = 0;
 };
 
-// Opens a folder or a .txt listing of samples and checks every one of them.
+// What happens to the samples of one input between the file and the model.
+struct InputPreparation {
+  bool preprocess = false;  // samples are raw images, or arrays like them
+  Pipeline pipeline;
+  bool auto_convert_format = false;  // orders of axes and channels are made the input's
+  // Above 0: uint8 values that no step normalizes stand for value / factor.
+  double uint8_factor = 0;
+};
+
+struct DatasetOptions {
+  std::map<std::string, InputPreparation> inputs;  // by input name; none: as read
+  int64_t image_channels = 0;                      // of images: 0 their own without alpha, 1, 3, 4
+  int threads = 1;                                 // that check the samples
+  const CancelToken* cancel = nullptr;             // may be null
+};
+
+// Opens a folder or a .txt or .json listing of samples (sample_listing.h) and checks every one of
+// them to its last byte.
 //
-// One input: each .npy file is a sample. Several inputs: each sub-folder is a sample, with one .npy
-// an input; a file belongs to the input whose name it bears, else to the only input that its shape
-// fits. A listing has one path a line, relative to the listing's folder or else to the working
-// folder. Samples are sorted by name. Conversions that ChooseReading allows are logged, once a
-// kind.
+// One input: each file is a sample. Several inputs: each sub-folder, .npz, .pt or object of a .json
+// listing is a sample. An array belongs to the only input that its shape fits, else to the one of
+// those that bears its name. What is converted on the way is logged, once a kind and input.
 //
 // Errors: CALIBRATION_DATA_ERROR listing every bad sample (the first 20) with what was found and
 // what was expected: unreadable, wrong shape or type, NaN or infinity; also for an empty set.
+// CANCELLED.
+absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(const std::string& path,
+                                                     absl::Span<const InputSpec> inputs,
+                                                     const DatasetOptions& options,
+                                                     ProgressSink& sink);
+// Without any preparation.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(const std::string& path,
                                                      absl::Span<const InputSpec> inputs,
                                                      ProgressSink& sink);

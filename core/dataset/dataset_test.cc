@@ -97,9 +97,66 @@ TEST_F(OpenDatasetTest, RefusesAnEmptyFolderAndAMissingOne) {
   ExpectDataError(Open(one_, folder_.File("nothing")).status(), "does not exist");
 }
 
-TEST_F(OpenDatasetTest, NamesFormatsThatComeLater) {
+TEST_F(OpenDatasetTest, RefusesTwoSamplesOfOneName) {
+  Write("a.npy", Tensor::OfFloats({1, 2}, {1, 2}));
   ASSERT_THAT(WriteFileAtomically(folder_.File("a.jpg"), "x"), IsOk());
-  ExpectDataError(Open(one_).status(), "not supported yet");
+  ExpectDataError(Open(one_).status(), "two samples are called");
+}
+
+TEST_F(OpenDatasetTest, ReadsAJsonListing) {
+  const std::vector<InputSpec> inputs = {{"ids", {DType::kInt64, {1, 2}}},
+                                         {"mask", {DType::kInt64, {1, 2}}}};
+  Write("data/a.npy", Tensor::OfInt64s({1, 2}, {1, 0}));
+  Write("data/b.npy", Tensor::OfInt64s({1, 2}, {5, 6}));
+  const std::string list = folder_.File("list.json");
+  ASSERT_THAT(WriteFileAtomically(list, R"([{"mask": "data/a.npy", "ids": "data/b.npy"}])"),
+              IsOk());
+  QB_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Dataset> set, Open(inputs, list));
+  QB_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> values, set->Load(0));
+  EXPECT_THAT(values[0].values<int64_t>(), ElementsAre(5, 6));
+  ASSERT_THAT(WriteFileAtomically(list, R"([{"mask": "data/a.npy", "other": "data/b.npy"}])"),
+              IsOk());
+  ExpectDataError(Open(inputs, list).status(), "there is no input 'other'");
+  ASSERT_THAT(WriteFileAtomically(list, R"(["../a.npy"])"), IsOk());
+  ExpectDataError(Open(inputs, list).status(), "leaves the listing's folder");
+}
+
+TEST_F(OpenDatasetTest, PreparesRawImages) {
+  const std::vector<InputSpec> inputs = {{"x", {DType::kFloat32, {1, 3, 4, 6}}}};
+  DatasetOptions options;
+  const absl::StatusOr<Json> steps =
+      Json::Parse(R"([{"op":"resize","height":4,"width":6,"mode":"bilinear","backend":"pil"}])");
+  QB_ASSERT_OK_AND_ASSIGN(const Pipeline pipeline, Pipeline::Create(*steps));
+  options.inputs["x"] = {true, pipeline, true, 255.0};
+  options.threads = 2;
+  const std::string images = "core/dataset/testdata/images/";
+  for (const char* name : {"rgb.png", "grey.png", "turned.jpg"}) {
+    std::filesystem::copy_file(images + name, folder_.File(name));
+  }
+  QB_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Dataset> set,
+                          OpenDataset(folder_.path(), inputs, options, log_));
+  ASSERT_EQ(set->size(), 3);
+  EXPECT_THAT(log_.lines,
+              ::testing::UnorderedElementsAre(
+                  "input 'x': uint8 values are divided by 255 (uint8Input) (sample 'grey')",
+                  "input 'x': HWC read as NCHW (sample 'grey')",
+                  HasSubstr("EXIF orientation 6 is not applied")));
+  QB_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> grey, set->Load(0));
+  ASSERT_EQ(grey[0].shape(), (Shape{1, 3, 4, 6}));
+  const absl::Span<const float> values = grey[0].values<float>();
+  for (size_t i = 0; i < 24; ++i) {
+    EXPECT_EQ(values[i], values[i + 24]);
+    EXPECT_LE(values[i], 1.0f);
+  }
+}
+
+// Three equal sizes say nothing about which of them are the channels.
+TEST_F(OpenDatasetTest, RefusesAnAmbiguousLayout) {
+  const std::vector<InputSpec> inputs = {{"x", {DType::kFloat32, {1, 3, 3, 3}}}};
+  Write("a.npy", Tensor::OfFloats({3, 3, 3}, std::vector<float>(27)));
+  ExpectDataError(Open(inputs).status(), "read as CHW and read as HWC");
+  Write("a.npy", Tensor::OfFloats({1, 3, 3, 3}, std::vector<float>(27)));
+  EXPECT_THAT(Open(inputs), IsOk());
 }
 
 TEST_F(OpenDatasetTest, ReadsAListingRelativeToItself) {
@@ -140,7 +197,7 @@ TEST_F(OpenDatasetTest, NamesAMissingInput) {
   const std::vector<InputSpec> inputs = {{"ids", {DType::kInt64, {1, 2}}},
                                          {"mask", {DType::kInt64, {1, 2}}}};
   Write("s0/ids.npy", Tensor::OfInt64s({1, 2}, {1, 0}));
-  ExpectDataError(Open(inputs).status(), "found no .npy for input 'mask'");
+  ExpectDataError(Open(inputs).status(), "found no array for input 'mask'");
 }
 
 TEST(MakeRandomDataset, RepeatsForOneSeed) {

@@ -157,7 +157,51 @@ int64_t FirstNonFiniteOf(const Tensor& tensor) {
   return -1;
 }
 
+// Channels, height and width are one number: both orders of the axes fit.
+bool IsCube(const Shape& shape) {
+  return shape.rank() == 4 && shape[1] == shape[2] && shape[2] == shape[3] && shape[1] > 1;
+}
+
+absl::Status BothReadings(const TensorType& found, const InputSpec& spec) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "found ", found.ToString(), ", which fits input '", spec.name, "' ", spec.type.ToString(),
+      " read as CHW and read as HWC; an array with the batch axis (1x", found.shape.ToString(),
+      ") is taken as it is"));
+}
+
 }  // namespace
+
+absl::StatusOr<SampleReading> ChoosePixelReading(const TensorType& found, const InputSpec& spec,
+                                                 bool channels_first) {
+  SampleReading reading;
+  reading.from = found.dtype;
+  const Shape& want = spec.type.shape;
+  const int64_t height = found.shape[0], width = found.shape[1], channels = found.shape[2];
+  const bool batched = want.rank() == 4 && want[0] == 1;
+  const std::vector<int64_t> tail(want.begin() + (batched ? 1 : 0), want.end());
+  const bool first = tail == std::vector<int64_t>{channels, height, width};
+  const bool last = tail == std::vector<int64_t>{height, width, channels};
+  if (!IsSafeCast(found.dtype, spec.type.dtype) || (!first && !last)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "found pixels of ", height, "x", width, "x", channels, " (HWC, ", DTypeName(found.dtype),
+        "), expected ", spec.type.ToString(), " of input '", spec.name, "'"));
+  }
+  if (first && last && channels > 1 && !channels_first) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("pixels of ", height, "x", width, "x", channels, " fit input '", spec.name,
+                     "' ", spec.type.ToString(),
+                     " read as NCHW and read as NHWC; preprocessing.autoConvertFormat takes NCHW"));
+  }
+  if (first) {
+    reading.transpose_axes = {0, 3, 1, 2};
+    reading.note = "HWC read as NCHW";
+  } else {
+    reading.note = "HWC read as NHWC";
+  }
+  return reading;
+}
+
+Tensor AsFloat32(const Tensor& array) { return Cast(array, DType::kFloat32); }
 
 absl::StatusOr<SampleReading> ChooseReading(const TensorType& found, const InputSpec& spec) {
   SampleReading reading;
@@ -179,6 +223,9 @@ absl::StatusOr<SampleReading> ChooseReading(const TensorType& found, const Input
     dims.insert(dims.begin(), 1);
   }
   if (dims == want.dims()) {
+    if (found.shape.rank() < want.rank() && IsCube(want)) {
+      return BothReadings(found, spec);
+    }
     return reading;
   }
   const bool batched = dims.size() == found.shape.dims().size();

@@ -28,12 +28,22 @@ struct SampleReading {
 
 // Decides how an array of type `found` is read as `spec`. Accepted shapes: the input's own, with or
 // without a batch axis of 1; for rank 4 also channels last for a channels-first input and the other
-// way round. The input's own shape wins; two other readings cannot fit at once unless all
-// dimensions are equal. Accepted types: the input's own, and conversions that keep the value's
-// meaning (any number to float32, narrower integers to int32 and int64).
+// way round. An array with the batch axis that has the input's own shape is taken as it is; without
+// the batch axis and with three equal dimensions both orders fit, which is refused. Accepted types:
+// the input's own, and conversions that keep the value's meaning (any number to float32, narrower
+// integers to int32 and int64).
 //
-// Errors: InvalidArgument "found ..., expected ...".
+// Errors: InvalidArgument "found ..., expected ...", or with both readings where two fit.
 absl::StatusOr<SampleReading> ChooseReading(const TensorType& found, const InputSpec& spec);
+
+// The same for pixels, whose order [H, W, C] is known. Where channels first and last both fit the
+// input, the pixels cannot tell which it wants: refused, unless `channels_first` (what
+// autoConvertFormat assumes of a model).
+absl::StatusOr<SampleReading> ChoosePixelReading(const TensorType& found, const InputSpec& spec,
+                                                 bool channels_first);
+
+// The array with its numbers as float32. Precondition: any type but kBool and kUndefined.
+Tensor AsFloat32(const Tensor& array);
 
 // Applies a reading. Precondition: ChooseReading gave it for this array's type.
 Tensor ApplyReading(const Tensor& array, const SampleReading& reading, const InputSpec& spec);

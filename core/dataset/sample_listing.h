@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -9,16 +10,23 @@
 namespace qb {
 
 struct SamplePath {
-  std::string name;  // of the file or folder, without ".npy"
+  // Of the file without its extension, or of the folder; with leading folders where a listing has
+  // the same name in several.
+  std::string name;
   std::string path;
   bool is_folder = false;
+  // Of a .json listing of objects: (input name, path); `path` is then the listing's "file#index".
+  std::vector<std::pair<std::string, std::string>> inputs;
 };
 
-// Samples of a folder (its .npy files and sub-folders; names that begin with '.' and files that are
-// no samples are left out) or of a .txt listing, sorted by name, then path.
+// Samples of a folder (its files with one of SampleExtensions and its sub-folders; names that begin
+// with '.' and other files are left out), of a .txt listing (a path a line) or of a .json listing
+// (a list of paths, or of objects {input name: path}), sorted by name, then path. Relative paths of
+// a listing are relative to its folder, then to the working folder, and must not climb out of it.
 //
-// Errors: CALIBRATION_DATA_ERROR for a path that does not exist, a listed path that does not exist,
-// a sample format that is not read yet, and an empty set.
+// Errors: CALIBRATION_DATA_ERROR for a path that does not exist or cannot be looked at (a loop of
+// links), that is neither file nor folder (a pipe), two samples of one name, a listing that is
+// malformed, and an empty set.
 absl::StatusOr<std::vector<SamplePath>> ListSamples(const std::string& path);
 
 }  // namespace qb

@@ -55,7 +55,11 @@ THIRD_PARTY = [
     ("yaml-cpp/", ["core/config"]),
     ("prometheus/", ["server/metrics"]),
     ("openssl/", ["core/base/digest.cc"]),
-    ("zlib.h", ["core/package"]),
+    ("zlib.h", ["core/package", "core/dataset"]),
+    ("jpeglib.h", ["core/dataset/images"]),
+    ("jerror.h", ["core/dataset/images"]),
+    ("png.h", ["core/dataset/images"]),
+    ("webp/", ["core/dataset/images"]),
     ("google/protobuf/", ["core/frontends/onnx", "core/package", "core/npu", "server", "worker/agent",
                           "client"]),
 ]
@@ -76,7 +80,10 @@ THIRD_PARTY_TARGETS = [
     ("yaml-cpp", ["core/config"]),
     ("prometheus-cpp", ["server/metrics"]),
     ("OpenSSL::", ["core/base"]),
-    ("ZLIB::", ["core/package"]),
+    ("ZLIB::", ["core/package", "core/dataset"]),
+    ("JPEG::", ["core/dataset"]),
+    ("PNG::", ["core/dataset"]),
+    ("${QB_WEBP}", ["core/dataset"]),
 ]
 
 MAX_FILE_LINES = 600
