@@ -35,7 +35,7 @@ inline constexpr FlagDef kConfigFlag = {"compile-config", 'c', FlagKind::kValue,
                                         "settings as YAML or JSON"};
 inline constexpr FlagDef kCalibFlag = {
     "calib-data-path", 0, FlagKind::kRepeated, "DIR",
-    "calibration samples: a folder of .npy files or a .txt listing"};
+    "calibration samples: a folder, or a .txt or .json listing"};
 inline constexpr FlagDef kRandomFlag = {"use-random-calib", 0, FlagKind::kNegatable, "",
                                         "calibrate on noise; for smoke tests only"};
 inline constexpr FlagDef kSavePathFlag = {"config-save-path", 0, FlagKind::kValue, "FILE",
