@@ -140,8 +140,9 @@ class BuiltServer final : public CompileServer {
         dispatcher_.WorkAvailable(*notice.leasable_from_ms);
       }
     });
-    job_service_ = std::make_unique<JobService>(store_, *blobs_, logs_, hub_, dispatcher_, clock_,
-                                                MakeJobOptions(options_));
+    job_service_ = std::make_unique<JobService>(
+        JobServiceParts{store_, *blobs_, logs_, hub_, dispatcher_, clock_},
+        MakeJobOptions(options_));
     blob_service_ = std::make_unique<BlobService>(*blobs_, BlobServiceOptions());
     worker_service_ =
         std::make_unique<WorkerService>(store_, logs_, dispatcher_, clock_, WorkerServiceOptions());

@@ -36,6 +36,27 @@ absl::Status Append(const qbc::v1::ReadBlobResponse& response, int64_t expected_
   return absl::OkStatus();
 }
 
+// One stream, from where the last one ended. Errors: those of the stream; Unavailable when it ended
+// early.
+absl::Status ReadOnce(Connection& connection, const qbc::v1::Artifact& artifact,
+                      const DownloadListener& listener, Arrival& arrival) {
+  qbc::v1::ReadBlobRequest request;
+  request.set_sha256(artifact.sha256());
+  request.set_offset(arrival.size_bytes);
+  QB_RETURN_IF_ERROR(connection.stub().ReadBlob(
+      request, connection.StreamOptions(), [&](const qbc::v1::ReadBlobResponse& response) {
+        const absl::Status appended = Append(response, artifact.size_bytes(), arrival);
+        if (appended.ok() && listener) {
+          listener(arrival.size_bytes, artifact.size_bytes());
+        }
+        return appended;
+      }));
+  return arrival.size_bytes == artifact.size_bytes()
+             ? absl::OkStatus()
+             : absl::UnavailableError(absl::StrCat("the server sent ", arrival.size_bytes, " of ",
+                                                   artifact.size_bytes(), " bytes"));
+}
+
 }  // namespace
 
 absl::Status DownloadArtifact(Connection& connection, const qbc::v1::Artifact& artifact,
@@ -44,24 +65,10 @@ absl::Status DownloadArtifact(Connection& connection, const qbc::v1::Artifact& a
   Arrival arrival = {std::move(file), Sha256()};
   Backoff backoff = connection.NewBackoff();
   while (arrival.size_bytes < artifact.size_bytes()) {
-    qbc::v1::ReadBlobRequest request;
-    request.set_sha256(artifact.sha256());
-    request.set_offset(arrival.size_bytes);
     const int64_t before = arrival.size_bytes;
-    absl::Status status = connection.stub().ReadBlob(
-        request, connection.StreamOptions(), [&](const qbc::v1::ReadBlobResponse& response) {
-          const absl::Status appended = Append(response, artifact.size_bytes(), arrival);
-          if (appended.ok() && listener) {
-            listener(arrival.size_bytes, artifact.size_bytes());
-          }
-          return appended;
-        });
+    const absl::Status status = ReadOnce(connection, artifact, listener, arrival);
     if (arrival.size_bytes > before) {
       backoff.Reset();
-    }
-    if (status.ok() && arrival.size_bytes < artifact.size_bytes()) {
-      status = absl::UnavailableError(absl::StrCat("the server sent ", arrival.size_bytes, " of ",
-                                                   artifact.size_bytes(), " bytes"));
     }
     if (!status.ok()) {
       QB_RETURN_IF_ERROR(backoff.WaitAfter(status));

@@ -153,21 +153,14 @@ bool IsListing(const std::string& path) {
   return absl::EndsWithIgnoreCase(path, ".txt") || absl::EndsWithIgnoreCase(path, ".json");
 }
 
-// Adds what `path` stands for. Returns the manifest's main entry: the listing or the file, "" for a
-// folder.
-absl::StatusOr<std::string> AddDataset(const std::string& path, Listing& listing) {
-  if (IsFolder(path)) {
-    QB_RETURN_IF_ERROR(listing.builder.AddFolder("", path));
-    if (listing.builder.size() == 0) {
-      return absl::InvalidArgumentError("the folder has no files");
-    }
-    return std::string();
-  }
-  const std::string name = FileName(path);
-  if (!IsListing(path)) {
-    QB_RETURN_IF_ERROR(listing.builder.AddFile(name, path));
-    return name;
-  }
+absl::Status AddSampleFolder(const std::string& path, Listing& listing) {
+  QB_RETURN_IF_ERROR(listing.builder.AddFolder("", path));
+  return listing.builder.size() > 0 ? absl::OkStatus()
+                                    : absl::InvalidArgumentError("the folder has no files");
+}
+
+// Adds a listing under `name`, with the files that it names.
+absl::Status AddListingFile(const std::string& path, const std::string& name, Listing& listing) {
   listing.folder = FolderOf(path);
   QB_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxListingBytes));
   absl::StatusOr<std::string> rewritten = absl::EndsWithIgnoreCase(path, ".json")
@@ -180,14 +173,25 @@ absl::StatusOr<std::string> AddDataset(const std::string& path, Listing& listing
   if (listing.builder.Contains(name)) {
     return absl::InvalidArgumentError("the listing names itself as a sample");
   }
-  QB_RETURN_IF_ERROR(listing.builder.AddContent(name, *std::move(rewritten)));
+  return listing.builder.AddContent(name, *std::move(rewritten));
+}
+
+// Adds what `path` stands for. Returns the manifest's main entry: the listing or the file, "" for a
+// folder.
+absl::StatusOr<std::string> AddDataset(const std::string& path, Listing& listing) {
+  if (IsFolder(path)) {
+    QB_RETURN_IF_ERROR(AddSampleFolder(path, listing));
+    return std::string();
+  }
+  const std::string name = FileName(path);
+  QB_RETURN_IF_ERROR(IsListing(path) ? AddListingFile(path, name, listing)
+                                     : listing.builder.AddFile(name, path));
   return name;
 }
 
-// A folder of samples cannot hold the labels too (they are no sample), so the samples move into a
-// subfolder, named one by one in a listing.
-absl::StatusOr<LocalManifest> CollectLabelledFolder(const std::string& path,
-                                                    const std::string& labels) {
+// The names in a folder of samples, without hidden ones and the labels, sorted.
+absl::StatusOr<std::vector<std::string>> SampleNames(const std::string& path,
+                                                     const std::string& labels) {
   std::vector<std::string> samples;
   std::error_code error;
   for (fs::directory_iterator entry(path, error); !error && entry != fs::directory_iterator();
@@ -201,7 +205,18 @@ absl::StatusOr<LocalManifest> CollectLabelledFolder(const std::string& path,
   if (error) {
     return absl::NotFoundError(absl::StrCat("folder '", path, "': ", error.message()));
   }
+  if (samples.empty()) {
+    return absl::InvalidArgumentError("the folder has no samples");
+  }
   std::sort(samples.begin(), samples.end());
+  return samples;
+}
+
+// A folder of samples cannot hold the labels too (they are no sample), so the samples move into a
+// subfolder, named one by one in a listing.
+absl::StatusOr<LocalManifest> CollectLabelledFolder(const std::string& path,
+                                                    const std::string& labels) {
+  QB_ASSIGN_OR_RETURN(const std::vector<std::string> samples, SampleNames(path, labels));
   ManifestBuilder builder;
   std::string listing;
   for (const std::string& name : samples) {
@@ -211,15 +226,9 @@ absl::StatusOr<LocalManifest> CollectLabelledFolder(const std::string& path,
     }
     const std::string inside = absl::StrCat("samples/", name);
     const std::string file = absl::StrCat(path, "/", name);
-    if (IsFolder(file)) {
-      QB_RETURN_IF_ERROR(builder.AddFolder(inside, file));
-    } else {
-      QB_RETURN_IF_ERROR(builder.AddFile(inside, file));
-    }
+    QB_RETURN_IF_ERROR(IsFolder(file) ? builder.AddFolder(inside, file)
+                                      : builder.AddFile(inside, file));
     absl::StrAppend(&listing, inside, "\n");
-  }
-  if (samples.empty()) {
-    return absl::InvalidArgumentError("the folder has no samples");
   }
   QB_RETURN_IF_ERROR(builder.AddContent("samples.txt", std::move(listing)));
   QB_RETURN_IF_ERROR(builder.AddFile("labels.csv", labels));
@@ -241,6 +250,26 @@ absl::StatusOr<LocalManifest> CollectUnnamed(const std::string& path, const std:
   return listing.builder.Build(main);
 }
 
+// The files of external data that an .onnx names beneath its folder; others become warnings.
+absl::Status AddExternalData(const std::string& path, ManifestBuilder& builder,
+                             std::vector<std::string>& warnings) {
+  QB_ASSIGN_OR_RETURN(const FileMap map, FileMap::Open(path));
+  for (const std::string& location : ExternalDataLocations(map.bytes())) {
+    const std::string file = absl::StrCat(FolderOf(path), "/", location);
+    std::error_code error;
+    const bool usable = CheckManifestPath(location).ok() &&
+                        !RelativeBeneath(FolderOf(path), file).empty() &&
+                        fs::is_regular_file(file, error);
+    if (usable) {
+      QB_RETURN_IF_ERROR(builder.AddFile(location, file));
+    } else {
+      warnings.push_back(absl::StrCat("the model names external data '", location,
+                                      "', which is no regular file beneath its folder: not sent"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<LocalManifest> CollectModel(const std::string& path,
@@ -252,19 +281,7 @@ absl::StatusOr<LocalManifest> CollectModel(const std::string& path,
   const std::string name = FileName(path);
   QB_RETURN_IF_ERROR(builder.AddFile(name, path));
   if (absl::EndsWithIgnoreCase(path, ".onnx")) {
-    QB_ASSIGN_OR_RETURN(const FileMap map, FileMap::Open(path));
-    for (const std::string& location : ExternalDataLocations(map.bytes())) {
-      const std::string file = absl::StrCat(FolderOf(path), "/", location);
-      std::error_code error;
-      if (!CheckManifestPath(location).ok() || RelativeBeneath(FolderOf(path), file).empty() ||
-          !fs::is_regular_file(file, error)) {
-        warnings->push_back(
-            absl::StrCat("the model names external data '", location,
-                         "', which is no regular file beneath its folder: not sent"));
-      } else {
-        QB_RETURN_IF_ERROR(builder.AddFile(location, file));
-      }
-    }
+    QB_RETURN_IF_ERROR(AddExternalData(path, builder, *warnings));
   }
   return builder.Build(name);
 }

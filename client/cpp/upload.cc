@@ -105,7 +105,6 @@ class BlobUpload {
   absl::Status Run() {
     Backoff backoff = connection_.NewBackoff();
     bool ask = blob_.size_bytes > kSmallBlobBytes;
-    int aborted = 0;
     while (true) {
       int64_t offset = 0;
       if (ask) {
@@ -115,21 +114,25 @@ class BlobUpload {
         }
       }
       ask = true;
-      absl::Status status = Write(offset);
+      const absl::Status status = Write(offset);
       if (status.ok()) {
         return absl::OkStatus();
       }
-      if (status.code() == absl::StatusCode::kAborted && ++aborted > 2) {
-        upload_id_ = RandomUuid();  // somebody else uploads the same bytes; do not wait for them
-      }
-      if (status.code() == absl::StatusCode::kOutOfRange) {
-        status = absl::UnavailableError(status.message());  // the offset is asked for again
-      }
-      QB_RETURN_IF_ERROR(backoff.WaitAfter(status));
+      QB_RETURN_IF_ERROR(backoff.WaitAfter(AfterFailure(status)));
     }
   }
 
  private:
+  // What the failure of a Write means for the next one.
+  absl::Status AfterFailure(const absl::Status& status) {
+    if (status.code() == absl::StatusCode::kAborted && ++aborted_ > 2) {
+      upload_id_ = RandomUuid();  // somebody else uploads the same bytes; do not wait for them
+    }
+    // The offset is asked for again.
+    return status.code() == absl::StatusCode::kOutOfRange ? absl::UnavailableError(status.message())
+                                                          : status;
+  }
+
   // True when the blob is stored; otherwise `offset` is where to go on.
   absl::StatusOr<bool> Query(int64_t* offset) {
     qbc::v1::QueryWriteRequest request;
@@ -172,6 +175,7 @@ class BlobUpload {
   const LocalBlob& blob_;
   Meter& meter_;
   std::string upload_id_;
+  int aborted_ = 0;
   int64_t sent_bytes_ = 0;
 };
 

@@ -81,6 +81,30 @@ absl::StatusOr<Occurrence> ParseShort(absl::Span<const FlagDef> defs, absl::stri
   return result;
 }
 
+bool LooksLikeFlag(absl::string_view argument) { return argument.size() > 1 && argument[0] == '-'; }
+
+absl::StatusOr<Occurrence> ParseOccurrence(absl::Span<const FlagDef> defs,
+                                           absl::string_view argument) {
+  return argument[1] == '-' ? ParseLong(defs, argument) : ParseShort(defs, argument);
+}
+
+bool LacksValue(const Occurrence& occurrence) {
+  return TakesValue(occurrence.def->kind) && !occurrence.value.has_value();
+}
+
+// The value of a flag that takes none: whether it stands there as itself or negated.
+absl::Status SetSwitch(Occurrence& occurrence) {
+  if (TakesValue(occurrence.def->kind)) {
+    return absl::OkStatus();
+  }
+  if (occurrence.value.has_value()) {
+    return Failure(FailureCode::kArgumentError,
+                   absl::StrCat("--", occurrence.def->name, " takes no value"));
+  }
+  occurrence.value = occurrence.negated ? "false" : "true";
+  return absl::OkStatus();
+}
+
 std::string FlagTitle(const FlagDef& def) {
   std::string title = def.letter != 0 ? absl::StrCat("-", std::string(1, def.letter), ", ") : "";
   absl::StrAppend(&title, def.kind == FlagKind::kNegatable ? "--[no-]" : "--", def.name);
@@ -153,26 +177,20 @@ absl::StatusOr<ParsedFlags> ParseFlags(absl::Span<const FlagDef> defs,
                                  arguments.end());
       break;
     }
-    if (argument.size() < 2 || argument[0] != '-') {
+    if (!LooksLikeFlag(argument)) {
       parsed.positionals_.push_back(argument);
       continue;
     }
-    QB_ASSIGN_OR_RETURN(Occurrence occurrence, argument[1] == '-' ? ParseLong(defs, argument)
-                                                                  : ParseShort(defs, argument));
+    QB_ASSIGN_OR_RETURN(Occurrence occurrence, ParseOccurrence(defs, argument));
     const FlagDef& def = *occurrence.def;
-    if (!TakesValue(def.kind)) {
-      if (occurrence.value.has_value()) {
-        return Failure(FailureCode::kArgumentError,
-                       absl::StrCat("--", def.name, " takes no value"));
-      }
-      occurrence.value = occurrence.negated ? "false" : "true";
-    } else if (!occurrence.value.has_value()) {
+    if (LacksValue(occurrence)) {
       if (i + 1 == arguments.size()) {
         return Failure(FailureCode::kArgumentError,
                        absl::StrCat("--", def.name, " needs a value: ", def.value_name));
       }
       occurrence.value = arguments[++i];
     }
+    QB_RETURN_IF_ERROR(SetSwitch(occurrence));
     parsed.values_[std::string(def.name)].push_back(*std::move(occurrence.value));
   }
   return parsed;

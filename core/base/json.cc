@@ -170,6 +170,77 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   std::vector<std::string> pending_keys_;
 };
 
+// `indent` 0 gives one line.
+class Writer {
+ public:
+  Writer(std::string& out, int indent) : out_(out), indent_(indent) {}
+
+  void Write(const Json& json, int depth) {
+    switch (json.type()) {
+      case Json::Type::kNull:
+        out_.append("null");
+        return;
+      case Json::Type::kBool:
+        out_.append(json.as_bool() ? "true" : "false");
+        return;
+      case Json::Type::kInt:
+        absl::StrAppend(&out_, json.as_int());
+        return;
+      case Json::Type::kDouble:
+        DumpDouble(json.as_double(), out_);
+        return;
+      case Json::Type::kString:
+        DumpString(json.as_string(), out_);
+        return;
+      case Json::Type::kArray:
+        WriteItems(json.items(), depth);
+        return;
+      case Json::Type::kObject:
+        WriteMembers(json.members(), depth);
+        return;
+    }
+  }
+
+ private:
+  void WriteItems(const std::vector<Json>& items, int depth) {
+    out_.push_back('[');
+    for (size_t i = 0; i < items.size(); ++i) {
+      out_.append(i == 0 ? "" : ",");
+      NewLine(depth + 1);
+      Write(items[i], depth + 1);
+    }
+    if (!items.empty()) {
+      NewLine(depth);
+    }
+    out_.push_back(']');
+  }
+
+  void WriteMembers(const std::vector<Json::Member>& members, int depth) {
+    out_.push_back('{');
+    for (size_t i = 0; i < members.size(); ++i) {
+      out_.append(i == 0 ? "" : ",");
+      NewLine(depth + 1);
+      DumpString(members[i].first, out_);
+      out_.append(indent_ > 0 ? ": " : ":");
+      Write(members[i].second, depth + 1);
+    }
+    if (!members.empty()) {
+      NewLine(depth);
+    }
+    out_.push_back('}');
+  }
+
+  void NewLine(int level) {
+    if (indent_ > 0) {
+      out_.push_back('\n');
+      out_.append(static_cast<size_t>(level * indent_), ' ');
+    }
+  }
+
+  std::string& out_;
+  const int indent_;
+};
+
 }  // namespace
 
 Json Json::Array() {
@@ -186,8 +257,7 @@ Json Json::Object() {
 
 absl::StatusOr<Json> Json::Parse(absl::string_view text, int max_depth) {
   Builder builder(max_depth);
-  const bool parsed =
-      nlohmann::json::sax_parse(text.data(), text.data() + text.size(), &builder);
+  const bool parsed = nlohmann::json::sax_parse(text.data(), text.data() + text.size(), &builder);
   if (!parsed) {
     return absl::InvalidArgumentError(absl::StrCat("not valid JSON: ", builder.error));
   }
@@ -240,55 +310,7 @@ std::string Json::Dump(int indent) const {
 }
 
 void Json::DumpTo(std::string& out, int indent, int depth) const {
-  const auto new_line = [&](int level) {
-    if (indent > 0) {
-      out.push_back('\n');
-      out.append(static_cast<size_t>(level * indent), ' ');
-    }
-  };
-  switch (type_) {
-    case Type::kNull:
-      out.append("null");
-      return;
-    case Type::kBool:
-      out.append(int_ != 0 ? "true" : "false");
-      return;
-    case Type::kInt:
-      absl::StrAppend(&out, int_);
-      return;
-    case Type::kDouble:
-      DumpDouble(double_, out);
-      return;
-    case Type::kString:
-      DumpString(string_, out);
-      return;
-    case Type::kArray:
-      out.push_back('[');
-      for (size_t i = 0; i < items_.size(); ++i) {
-        out.append(i == 0 ? "" : ",");
-        new_line(depth + 1);
-        items_[i].DumpTo(out, indent, depth + 1);
-      }
-      if (!items_.empty()) {
-        new_line(depth);
-      }
-      out.push_back(']');
-      return;
-    case Type::kObject:
-      out.push_back('{');
-      for (size_t i = 0; i < members_.size(); ++i) {
-        out.append(i == 0 ? "" : ",");
-        new_line(depth + 1);
-        DumpString(members_[i].first, out);
-        out.append(indent > 0 ? ": " : ":");
-        members_[i].second.DumpTo(out, indent, depth + 1);
-      }
-      if (!members_.empty()) {
-        new_line(depth);
-      }
-      out.push_back('}');
-      return;
-  }
+  Writer(out, indent).Write(*this, depth);
 }
 
 }  // namespace qb

@@ -136,32 +136,34 @@ bool HasNul(const Json& value) {
                      });
 }
 
-// The offset of the first byte that is no UTF-8 (RFC 3629: no overlong form, no surrogate); npos
-// when there is none.
+// Bytes of the UTF-8 character at the start of `text`; 0 when there is none (RFC 3629: no overlong
+// form, no surrogate). Precondition: `text` is not empty.
+size_t Utf8Size(absl::string_view text) {
+  const auto in = [&](size_t at, unsigned low, unsigned high) {
+    const unsigned byte = at < text.size() ? static_cast<unsigned char>(text[at]) : 0U;
+    return byte >= low && byte <= high;
+  };
+  const unsigned lead = static_cast<unsigned char>(text[0]);
+  if (lead < 0x80) {
+    return 1;
+  }
+  if (in(0, 0xC2, 0xDF)) {
+    return in(1, 0x80, 0xBF) ? 2 : 0;
+  }
+  if (in(0, 0xE0, 0xEF)) {
+    const bool second = in(1, lead == 0xE0 ? 0xA0 : 0x80, lead == 0xED ? 0x9F : 0xBF);
+    return second && in(2, 0x80, 0xBF) ? 3 : 0;
+  }
+  const bool second = in(1, lead == 0xF0 ? 0x90 : 0x80, lead == 0xF4 ? 0x8F : 0xBF);
+  return in(0, 0xF0, 0xF4) && second && in(2, 0x80, 0xBF) && in(3, 0x80, 0xBF) ? 4 : 0;
+}
+
+// The offset of the first byte that is no UTF-8; npos when there is none.
 size_t FindNoUtf8(absl::string_view text) {
   for (size_t i = 0; i < text.size();) {
-    const auto byte = [&](size_t at) {
-      return at < text.size() ? static_cast<unsigned char>(text[at]) : 0U;
-    };
-    const unsigned lead = byte(i);
-    const size_t size = lead < 0x80   ? 1
-                        : lead < 0xC2 ? 0
-                        : lead < 0xE0 ? 2
-                        : lead < 0xF0 ? 3
-                        : lead < 0xF5 ? 4
-                                      : 0;
+    const size_t size = Utf8Size(text.substr(i));
     if (size == 0) {
       return i;
-    }
-    const unsigned low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
-    const unsigned high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
-    if (size > 1 && (byte(i + 1) < low || byte(i + 1) > high)) {
-      return i;
-    }
-    for (size_t k = 2; k < size; ++k) {
-      if ((byte(i + k) & 0xC0U) != 0x80U) {
-        return i;
-      }
     }
     i += size;
   }

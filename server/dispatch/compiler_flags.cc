@@ -51,6 +51,28 @@ absl::Status CheckValue(absl::string_view name, absl::string_view value) {
   return absl::OkStatus();
 }
 
+absl::Status AddValue(absl::string_view name, const std::string& value,
+                      std::vector<std::string>& flags) {
+  QB_RETURN_IF_ERROR(CheckValue(name, value));
+  flags.push_back(absl::StrCat("--", name));
+  flags.push_back(value);
+  return absl::OkStatus();
+}
+
+absl::Status AddValues(absl::string_view name, const Json& values,
+                       std::vector<std::string>& flags) {
+  if (!values.is_array() || values.items().size() > kMaxRepeats) {
+    return BadOverride(name, absl::StrCat("expected an array of up to ", kMaxRepeats, " strings"));
+  }
+  for (const Json& item : values.items()) {
+    if (!item.is_string()) {
+      return BadOverride(name, "expected an array of strings");
+    }
+    QB_RETURN_IF_ERROR(AddValue(name, item.as_string(), flags));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status AddOverride(const OverrideFlag& flag, const Json& value,
                          std::vector<std::string>& flags) {
   switch (flag.kind) {
@@ -64,24 +86,9 @@ absl::Status AddOverride(const OverrideFlag& flag, const Json& value,
       if (!value.is_string()) {
         return BadOverride(flag.name, "expected a string");
       }
-      QB_RETURN_IF_ERROR(CheckValue(flag.name, value.as_string()));
-      flags.push_back(absl::StrCat("--", flag.name));
-      flags.push_back(value.as_string());
-      return absl::OkStatus();
+      return AddValue(flag.name, value.as_string(), flags);
     case FlagKind::kRepeated:
-      if (!value.is_array() || value.items().size() > kMaxRepeats) {
-        return BadOverride(flag.name,
-                           absl::StrCat("expected an array of up to ", kMaxRepeats, " strings"));
-      }
-      for (const Json& item : value.items()) {
-        if (!item.is_string()) {
-          return BadOverride(flag.name, "expected an array of strings");
-        }
-        QB_RETURN_IF_ERROR(CheckValue(flag.name, item.as_string()));
-        flags.push_back(absl::StrCat("--", flag.name));
-        flags.push_back(item.as_string());
-      }
-      return absl::OkStatus();
+      return AddValues(flag.name, value, flags);
   }
   return absl::OkStatus();
 }

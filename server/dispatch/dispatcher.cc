@@ -113,43 +113,8 @@ void Dispatcher::Sync(const pb::SyncRequest& request, SyncDone done) {
 // Notes the agent, renews its leases, and loses those of the process before it.
 absl::Status Dispatcher::Register(const pb::SyncRequest& request) {
   QB_RETURN_IF_ERROR(CheckSync(request));
-  bool is_new = false;
   std::shared_ptr<Call> replaced;
-  {
-    absl::MutexLock lock(&mutex_);
-    const int64_t now_ms = clock_.MonotonicMs();
-    Worker& worker = workers_[request.worker_id()];
-    is_new = worker.epoch != request.epoch();
-    // An old process may still run; a clock that went back must not lock out a new one for ever.
-    if (is_new && request.epoch() < worker.epoch &&
-        now_ms - worker.seen_ms < options_.lease_ttl_ms) {
-      return StaleWorker(request);
-    }
-    replaced = std::exchange(worker.parked, nullptr);
-    worker.epoch = request.epoch();
-    worker.capabilities = request.capabilities();
-    worker.seen_ms = now_ms;
-    worker.draining = request.draining();
-    for (const pb::HeldAttempt& held : request.held()) {
-      const auto lease = leases_.find(held.key().fence());
-      if (lease != leases_.end() && lease->second.attempt.key == FromProto(held.key()) &&
-          lease->second.attempt.worker_id == request.worker_id() &&
-          lease->second.attempt.epoch == request.epoch()) {
-        lease->second.deadline_ms = now_ms + options_.lease_ttl_ms;
-      }
-    }
-    if (is_new) {
-      for (auto it = leases_.begin(); it != leases_.end();) {
-        const LiveAttempt& attempt = it->second.attempt;
-        if (attempt.worker_id == request.worker_id() && attempt.epoch != request.epoch()) {
-          losing_.push_back(attempt.key);
-          leases_.erase(it++);
-        } else {
-          ++it;
-        }
-      }
-    }
-  }
+  QB_ASSIGN_OR_RETURN(const bool is_new, NoteWorker(request, replaced));
   if (replaced != nullptr) {
     // A call of the process before, or one that its agent gave up.
     Answer(replaced,
@@ -163,6 +128,53 @@ absl::Status Dispatcher::Register(const pb::SyncRequest& request) {
   QB_RETURN_IF_ERROR(store_.RegisterWorker(request.worker_id(), request.epoch(),
                                            request.capabilities(), clock_.WallMs()));
   return LoseCollected(absl::StrCat("worker '", request.worker_id(), "' restarted"));
+}
+
+// Returns whether it is a new process. `replaced` gets the call that was parked for the worker.
+absl::StatusOr<bool> Dispatcher::NoteWorker(const pb::SyncRequest& request,
+                                            std::shared_ptr<Call>& replaced) {
+  absl::MutexLock lock(&mutex_);
+  const int64_t now_ms = clock_.MonotonicMs();
+  Worker& worker = workers_[request.worker_id()];
+  const bool is_new = worker.epoch != request.epoch();
+  // An old process may still run; a clock that went back must not lock out a new one for ever.
+  if (is_new && request.epoch() < worker.epoch && now_ms - worker.seen_ms < options_.lease_ttl_ms) {
+    return StaleWorker(request);
+  }
+  replaced = std::exchange(worker.parked, nullptr);
+  worker.epoch = request.epoch();
+  worker.capabilities = request.capabilities();
+  worker.seen_ms = now_ms;
+  worker.draining = request.draining();
+  RenewLeases(request, now_ms);
+  if (is_new) {
+    CollectOldLeases(request);
+  }
+  return is_new;
+}
+
+void Dispatcher::RenewLeases(const pb::SyncRequest& request, int64_t now_ms) {
+  for (const pb::HeldAttempt& held : request.held()) {
+    const auto lease = leases_.find(held.key().fence());
+    if (lease != leases_.end() && lease->second.attempt.key == FromProto(held.key()) &&
+        lease->second.attempt.worker_id == request.worker_id() &&
+        lease->second.attempt.epoch == request.epoch()) {
+      lease->second.deadline_ms = now_ms + options_.lease_ttl_ms;
+    }
+  }
+}
+
+// What an earlier process of the worker holds is lost.
+void Dispatcher::CollectOldLeases(const pb::SyncRequest& request) {
+  for (auto it = leases_.begin(); it != leases_.end();) {
+    const LiveAttempt& attempt = it->second.attempt;
+    if (attempt.worker_id == request.worker_id() && attempt.epoch != request.epoch()) {
+      losing_.push_back(attempt.key);
+      leases_.erase(it++);
+    } else {
+      ++it;
+    }
+  }
 }
 
 // Answers the call, or parks it when there is nothing to say.

@@ -97,6 +97,10 @@ class Dispatcher {
   };
 
   absl::Status Register(const pb::SyncRequest& request);
+  absl::StatusOr<bool> NoteWorker(const pb::SyncRequest& request, std::shared_ptr<Call>& replaced);
+  void RenewLeases(const pb::SyncRequest& request, int64_t now_ms)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CollectOldLeases(const pb::SyncRequest& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Step(const std::shared_ptr<Call>& call);
   absl::StatusOr<Plan> MakePlan(Call& call);
   absl::Status AddUndelivered(Plan& plan);

@@ -7,15 +7,15 @@
 
 namespace qb::server {
 
-WatchStream::WatchStream(JobStore& store, const WatchHub& hub, const Clock& clock,
-                         WatchLimits limits, const JobPosition& position, int64_t after_seq)
-    : store_(store),
-      hub_(hub),
-      clock_(clock),
+WatchStream::WatchStream(const WatchParts& parts, WatchLimits limits, const JobPosition& position,
+                         int64_t after_seq)
+    : store_(parts.store),
+      hub_(parts.hub),
+      clock_(parts.clock),
       limits_(limits),
       execution_(position.execution),
       after_seq_(after_seq),
-      sent_ms_(clock.MonotonicMs()),
+      sent_ms_(parts.clock.MonotonicMs()),
       ended_(IsTerminal(position.state) && after_seq >= position.last_event_seq) {}
 
 absl::StatusOr<StreamStep> WatchStream::Next(qbc::v1::WatchJobResponse& frame) {

@@ -20,12 +20,19 @@ struct WatchLimits {
   int64_t idle_ms = 15'000;
 };
 
+// What a stream works with; all of them outlive it.
+struct WatchParts {
+  JobStore& store;
+  const WatchHub& hub;
+  const Clock& clock;
+};
+
 // One thread at a time. Holds at most one frame.
 class WatchStream final : public FrameSource<qbc::v1::WatchJobResponse> {
  public:
   // `position` is of the job when the call came.
-  WatchStream(JobStore& store, const WatchHub& hub, const Clock& clock, WatchLimits limits,
-              const JobPosition& position, int64_t after_seq);
+  WatchStream(const WatchParts& parts, WatchLimits limits, const JobPosition& position,
+              int64_t after_seq);
 
   // Errors: those of the store; Unavailable when the server ends (the client watches again with the
   // last seq it has).

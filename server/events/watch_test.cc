@@ -59,7 +59,8 @@ class WatchStreamTest : public testing::StoreFixture {
   std::unique_ptr<WatchStream> Watch(const std::string& id, int64_t after_seq) {
     const auto position = store_->FindJob("default", id);
     EXPECT_TRUE(position.ok()) << position.status();
-    return std::make_unique<WatchStream>(*store_, hub_, clock_, limits_, *position, after_seq);
+    return std::make_unique<WatchStream>(WatchParts{*store_, hub_, clock_}, limits_, *position,
+                                         after_seq);
   }
 
   // The seqs of all frames up to the first wait or the end; -1 stands for a wait.

@@ -237,6 +237,7 @@ absl::Status ApplyOutcome(WriteTx& tx, ExecutionRow& row, const Completion& comp
                           const RetryPolicy& policy, double random) {
   const bool cancelling = row.state == pb::JOB_STATE_CANCELLING;
   const pb::JobFailure failure = NormalizeFailure(completion.failure);
+  const int64_t now_ms = completion.now_ms;
   switch (completion.outcome) {
     case pb::ATTEMPT_OUTCOME_SUCCEEDED:
       QB_RETURN_IF_ERROR(CheckArtifacts(tx.db, row.tenant, completion.artifacts));
@@ -250,19 +251,19 @@ absl::Status ApplyOutcome(WriteTx& tx, ExecutionRow& row, const Completion& comp
       break;
     case pb::ATTEMPT_OUTCOME_CANCELLED:
       if (!cancelling) {
-        return LoseAttempt(tx, row, policy, random, FailureCode::kWorkerLost,
-                           "the compile was interrupted on the worker", completion.now_ms);
+        return LoseAttempt(tx, row, policy,
+                           {FailureCode::kWorkerLost, "the compile was interrupted on the worker",
+                            now_ms, random});
       }
       break;
     case pb::ATTEMPT_OUTCOME_LOST:
       if (!cancelling) {
         const FailureCode code = static_cast<FailureCode>(failure.reason());
-        return LoseAttempt(tx, row, policy, random,
-                           completion.failure.reason() == pb::FAILURE_REASON_UNSPECIFIED &&
-                                   completion.failure.reason_name().empty()
-                               ? FailureCode::kWorkerLost
-                               : code,
-                           completion.failure.message(), completion.now_ms);
+        const bool unnamed = completion.failure.reason() == pb::FAILURE_REASON_UNSPECIFIED &&
+                             completion.failure.reason_name().empty();
+        return LoseAttempt(tx, row, policy,
+                           {unnamed ? FailureCode::kWorkerLost : code, completion.failure.message(),
+                            now_ms, random});
       }
       break;
     default:
@@ -270,7 +271,7 @@ absl::Status ApplyOutcome(WriteTx& tx, ExecutionRow& row, const Completion& comp
           absl::StrCat("outcome: ", static_cast<int>(completion.outcome), " is not one of ours"));
   }
   // Cancelled while it ran: LoseAttempt knows that this ends the job.
-  return LoseAttempt(tx, row, policy, random, FailureCode::kCancelled, "", completion.now_ms);
+  return LoseAttempt(tx, row, policy, {FailureCode::kCancelled, "", now_ms, random});
 }
 
 }  // namespace
@@ -311,6 +312,25 @@ absl::StatusOr<LeasedAttempt> ReadLeaseRows(SqliteConnection& db, const AttemptK
   return leased;
 }
 
+// Where the attempt's events stand after a batch.
+absl::Status StoreTally(SqliteConnection& db, const ExecutionRow& row,
+                        const pb::JobProgress& progress, const AttemptRow& attempt) {
+  QB_RETURN_IF_ERROR(db.Prepare("UPDATE execution SET progress = ? WHERE id = ?")
+                         .Blob(progress.SerializeAsString())
+                         .Int(row.id)
+                         .Run());
+  return db
+      .Prepare(
+          "UPDATE attempt SET committed_seq = ?, stored_events = ?, "
+          "last_progress_ms = ? WHERE execution = ? AND attempt = ?")
+      .Int(attempt.committed_seq)
+      .Int(attempt.tally.stored)
+      .Int(attempt.tally.last_progress_ms)
+      .Int(row.id)
+      .Int(row.attempt)
+      .Run();
+}
+
 absl::StatusOr<EventsOutcome> StoreEvents(WriteTx& tx, const AttemptKey& key,
                                           absl::Span<const pb::AttemptEvent> events,
                                           const EventLimits& limits, int64_t now_ms) {
@@ -334,19 +354,8 @@ absl::StatusOr<EventsOutcome> StoreEvents(WriteTx& tx, const AttemptKey& key,
       QB_RETURN_IF_ERROR(AddEvent(tx, row, row.attempt, now_ms, ToJobEvent(fresh[i], progress)));
     }
   }
-  QB_RETURN_IF_ERROR(tx.db.Prepare("UPDATE execution SET progress = ? WHERE id = ?")
-                         .Blob(progress.SerializeAsString())
-                         .Int(row.id)
-                         .Run());
-  QB_RETURN_IF_ERROR(tx.db
-                         .Prepare("UPDATE attempt SET committed_seq = ?, stored_events = ?, "
-                                  "last_progress_ms = ? WHERE execution = ? AND attempt = ?")
-                         .Int(outcome.committed_seq)
-                         .Int(attempt.tally.stored)
-                         .Int(attempt.tally.last_progress_ms)
-                         .Int(row.id)
-                         .Int(row.attempt)
-                         .Run());
+  attempt.committed_seq = outcome.committed_seq;
+  QB_RETURN_IF_ERROR(StoreTally(tx.db, row, progress, attempt));
   return outcome;
 }
 

@@ -160,8 +160,9 @@ absl::Status EndAttempt(WriteTx& tx, const ExecutionRow& row, AttemptEnd end,
       .Run();
 }
 
-absl::Status LoseAttempt(WriteTx& tx, ExecutionRow& row, const RetryPolicy& policy, double random,
-                         FailureCode code, absl::string_view reason, int64_t now_ms) {
+absl::Status LoseAttempt(WriteTx& tx, ExecutionRow& row, const RetryPolicy& policy,
+                         const AttemptLoss& loss) {
+  const int64_t now_ms = loss.now_ms;
   if (row.state == pb::JOB_STATE_CANCELLING) {
     return EndWithFailure(tx, row, pb::JOB_STATE_CANCELLED, now_ms,
                           MakeFailure(FailureCode::kCancelled, CancelMessage(row)));
@@ -174,21 +175,22 @@ absl::Status LoseAttempt(WriteTx& tx, ExecutionRow& row, const RetryPolicy& poli
   if (row.losses > policy.max_losses) {
     return EndWithFailure(
         tx, row, pb::JOB_STATE_FAILED, now_ms,
-        MakeFailure(code, absl::StrCat("attempt ", row.attempt, ": ", reason, "; this was loss ",
-                                       row.losses, ", a job survives ", policy.max_losses)));
+        MakeFailure(loss.code,
+                    absl::StrCat("attempt ", row.attempt, ": ", loss.reason, "; this was loss ",
+                                 row.losses, ", a job survives ", policy.max_losses)));
   }
   // Doubling by shifts; the cap bounds the shift as well.
   const int64_t shift = std::min<int64_t>(row.losses - 1, 30);
   const int64_t longest_ms = std::min(policy.max_wait_ms, policy.base_wait_ms << shift);
   const int64_t run_after_ms =
-      now_ms + static_cast<int64_t>(random * static_cast<double>(longest_ms));
+      now_ms + static_cast<int64_t>(loss.random * static_cast<double>(longest_ms));
   QB_RETURN_IF_ERROR(tx.db.Prepare("UPDATE execution SET run_after_ms = ? WHERE id = ?")
                          .Int(run_after_ms)
                          .Int(row.id)
                          .Run());
   tx.notice.leasable_from_ms =
       std::min(tx.notice.leasable_from_ms.value_or(run_after_ms), run_after_ms);
-  return EnterState(tx, row, pb::JOB_STATE_RETRY_WAIT, now_ms, reason);
+  return EnterState(tx, row, pb::JOB_STATE_RETRY_WAIT, now_ms, loss.reason);
 }
 
 }  // namespace qb::server

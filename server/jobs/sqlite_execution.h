@@ -57,9 +57,16 @@ struct RetryPolicy {
   int64_t max_wait_ms = 60'000;
 };
 
+struct AttemptLoss {
+  FailureCode code;  // of the job, when this was one loss too many
+  absl::string_view reason;
+  int64_t now_ms;
+  double random;  // in [0, 1): the share of the longest wait
+};
+
 // What follows when the live attempt of `row` is gone through nobody's input: CANCELLED when that
-// was asked for, RETRY_WAIT, or FAILED with `code` when the budget is spent. `random` is in [0, 1).
-absl::Status LoseAttempt(WriteTx& tx, ExecutionRow& row, const RetryPolicy& policy, double random,
-                         FailureCode code, absl::string_view reason, int64_t now_ms);
+// was asked for, RETRY_WAIT, or FAILED with the loss' code when the budget is spent.
+absl::Status LoseAttempt(WriteTx& tx, ExecutionRow& row, const RetryPolicy& policy,
+                         const AttemptLoss& loss);
 
 }  // namespace qb::server

@@ -64,10 +64,7 @@ absl::Status ReadArtifacts(SqliteConnection& db, int64_t execution, pb::Job& job
   }
 }
 
-absl::StatusOr<pb::Job> JobOfRow(SqliteConnection& db, const SqliteQuery& query) {
-  pb::Job job;
-  job.set_id(std::string(query.TextAt(0)));
-  job.set_state(static_cast<pb::JobState>(query.IntAt(1)));
+void SetTimes(const SqliteQuery& query, pb::Job& job) {
   SetTime(query.IntAt(2), job.mutable_create_time());
   if (!query.IsNull(3)) {
     SetTime(query.IntAt(3), job.mutable_start_time());
@@ -75,18 +72,32 @@ absl::StatusOr<pb::Job> JobOfRow(SqliteConnection& db, const SqliteQuery& query)
   if (!query.IsNull(4)) {
     SetTime(query.IntAt(4), job.mutable_finish_time());
   }
-  job.set_attempt_count(static_cast<int32_t>(query.IntAt(5)));
+}
+
+// A field whose column is NULL stays unset.
+template <typename Message>
+absl::Status ParseIfThere(const SqliteQuery& query, int column, pb::Job& job,
+                          Message* (pb::Job::*mutable_field)()) {
+  return query.IsNull(column) ? absl::OkStatus()
+                              : ParseColumn(query, column, *(job.*mutable_field)());
+}
+
+// The columns that hold a serialized message.
+absl::Status ParseMessages(const SqliteQuery& query, pb::Job& job) {
   QB_RETURN_IF_ERROR(ParseColumn(query, 6, *job.mutable_spec()));
-  if (!query.IsNull(7)) {
-    QB_RETURN_IF_ERROR(ParseColumn(query, 7, *job.mutable_progress()));
-  }
-  if (!query.IsNull(8)) {
-    QB_RETURN_IF_ERROR(ParseColumn(query, 8, *job.mutable_failure()));
-  }
+  QB_RETURN_IF_ERROR(ParseIfThere(query, 7, job, &pb::Job::mutable_progress));
+  QB_RETURN_IF_ERROR(ParseIfThere(query, 8, job, &pb::Job::mutable_failure));
+  return ParseIfThere(query, 10, job, &pb::Job::mutable_usage);
+}
+
+absl::StatusOr<pb::Job> JobOfRow(SqliteConnection& db, const SqliteQuery& query) {
+  pb::Job job;
+  job.set_id(std::string(query.TextAt(0)));
+  job.set_state(static_cast<pb::JobState>(query.IntAt(1)));
+  SetTimes(query, job);
+  job.set_attempt_count(static_cast<int32_t>(query.IntAt(5)));
+  QB_RETURN_IF_ERROR(ParseMessages(query, job));
   job.set_result_json(std::string(query.TextAt(9)));
-  if (!query.IsNull(10)) {
-    QB_RETURN_IF_ERROR(ParseColumn(query, 10, *job.mutable_usage()));
-  }
   job.set_last_event_seq(query.IntAt(11));
   job.set_worker_id(std::string(query.TextAt(12)));
   job.set_compiler_build(std::string(query.TextAt(13)));

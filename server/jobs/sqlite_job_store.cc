@@ -100,28 +100,36 @@ absl::StatusOr<LiveAttempt> ReadLiveAttempt(SqliteConnection& db, const Executio
   return leased.attempt;
 }
 
-absl::Status CancelInTx(WriteTx& tx, absl::string_view tenant, absl::string_view job_id,
-                        absl::string_view reason, int64_t now_ms, CancelOutcome& out) {
-  QB_ASSIGN_OR_RETURN(const JobPosition position, ReadPosition(tx.db, tenant, job_id));
-  QB_ASSIGN_OR_RETURN(ExecutionRow row, LoadExecution(tx.db, position.execution));
-  if (IsWaiting(row.state) || row.state == pb::JOB_STATE_RUNNING) {
-    QB_RETURN_IF_ERROR(tx.db.Prepare("UPDATE execution SET cancel_reason = ? WHERE id = ?")
-                           .Text(reason)
-                           .Int(row.id)
-                           .Run());
+// Ends an execution that waits, and asks one that runs to end; another one stays as it is.
+absl::Status CancelExecution(WriteTx& tx, ExecutionRow& row, absl::string_view reason,
+                             int64_t now_ms) {
+  if (!IsWaiting(row.state) && row.state != pb::JOB_STATE_RUNNING) {
+    return absl::OkStatus();
+  }
+  QB_RETURN_IF_ERROR(tx.db.Prepare("UPDATE execution SET cancel_reason = ? WHERE id = ?")
+                         .Text(reason)
+                         .Int(row.id)
+                         .Run());
+  if (row.state == pb::JOB_STATE_RUNNING) {
+    return EnterState(tx, row, pb::JOB_STATE_CANCELLING, now_ms, reason);
   }
   const std::string message =
       reason.empty() ? "cancelled on request" : absl::StrCat("cancelled on request: ", reason);
-  if (IsWaiting(row.state)) {
-    QB_RETURN_IF_ERROR(EndWithFailure(tx, row, pb::JOB_STATE_CANCELLED, now_ms,
-                                      MakeFailure(FailureCode::kCancelled, message)));
-  } else if (row.state == pb::JOB_STATE_RUNNING) {
-    QB_RETURN_IF_ERROR(EnterState(tx, row, pb::JOB_STATE_CANCELLING, now_ms, reason));
+  return EndWithFailure(tx, row, pb::JOB_STATE_CANCELLED, now_ms,
+                        MakeFailure(FailureCode::kCancelled, message));
+}
+
+// The loss of an attempt that may have ended in the meantime.
+absl::Status LoseOne(WriteTx& tx, const AttemptKey& key, const RetryPolicy& policy,
+                     const AttemptLoss& loss) {
+  absl::StatusOr<ExecutionRow> row = LoadCurrent(tx.db, key);
+  if (row.status().code() == absl::StatusCode::kFailedPrecondition) {
+    return absl::OkStatus();
   }
-  if (row.state == pb::JOB_STATE_CANCELLING) {
-    QB_ASSIGN_OR_RETURN(out.running, ReadLiveAttempt(tx.db, row));
-  }
-  return Take(ReadJob(tx.db, tenant, job_id), out.job);
+  QB_RETURN_IF_ERROR(row.status());
+  QB_RETURN_IF_ERROR(
+      EndAttempt(tx, *row, AttemptEnd::kLost, pb::ATTEMPT_OUTCOME_LOST, loss.now_ms));
+  return LoseAttempt(tx, *row, policy, loss);
 }
 
 absl::StatusOr<std::vector<int64_t>> FindExpired(SqliteConnection& db, int64_t now_ms) {
@@ -216,8 +224,15 @@ absl::StatusOr<CancelOutcome> SqliteJobStore::RequestCancel(absl::string_view te
                                                             absl::string_view reason,
                                                             int64_t now_ms) {
   CancelOutcome outcome;
-  QB_RETURN_IF_ERROR(database_.writer().Run(
-      [&](WriteTx& tx) { return CancelInTx(tx, tenant, job_id, reason, now_ms, outcome); }));
+  QB_RETURN_IF_ERROR(database_.writer().Run([&](WriteTx& tx) -> absl::Status {
+    QB_ASSIGN_OR_RETURN(const JobPosition position, ReadPosition(tx.db, tenant, job_id));
+    QB_ASSIGN_OR_RETURN(ExecutionRow row, LoadExecution(tx.db, position.execution));
+    QB_RETURN_IF_ERROR(CancelExecution(tx, row, reason, now_ms));
+    if (row.state == pb::JOB_STATE_CANCELLING) {
+      QB_ASSIGN_OR_RETURN(outcome.running, ReadLiveAttempt(tx.db, row));
+    }
+    return Take(ReadJob(tx.db, tenant, job_id), outcome.job);
+  }));
   return outcome;
 }
 
@@ -295,14 +310,8 @@ absl::Status SqliteJobStore::LoseAttempts(absl::Span<const AttemptKey> keys,
                                           absl::string_view reason, int64_t now_ms) {
   return database_.writer().Run([&](WriteTx& tx) -> absl::Status {
     for (const AttemptKey& key : keys) {
-      absl::StatusOr<ExecutionRow> row = LoadCurrent(tx.db, key);
-      if (row.status().code() == absl::StatusCode::kFailedPrecondition) {
-        continue;  // it ended in the meantime
-      }
-      QB_RETURN_IF_ERROR(row.status());
-      QB_RETURN_IF_ERROR(EndAttempt(tx, *row, AttemptEnd::kLost, pb::ATTEMPT_OUTCOME_LOST, now_ms));
       QB_RETURN_IF_ERROR(
-          LoseAttempt(tx, *row, options_.retry, Random(), FailureCode::kPoison, reason, now_ms));
+          LoseOne(tx, key, options_.retry, {FailureCode::kPoison, reason, now_ms, Random()}));
     }
     return absl::OkStatus();
   });

@@ -109,6 +109,42 @@ absl::Status CheckJobId(const std::string& id) {
                     : absl::NotFoundError(absl::StrCat("no job '", CutUtf8(id, 64), "'"));
 }
 
+// Sizes by digest; sorted, so that messages are the same each time.
+using BlobSizes = std::map<std::string, int64_t>;
+
+absl::Status Want(const pb::Manifest& manifest, BlobSizes& wanted) {
+  for (const pb::ManifestEntry& entry : manifest.entries()) {
+    const auto [it, added] = wanted.emplace(entry.sha256(), entry.size_bytes());
+    if (!added && it->second != entry.size_bytes()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("spec: ", entry.sha256(), " is given with two sizes"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<BlobSizes> WantedBlobs(const pb::JobSpec& spec) {
+  BlobSizes wanted;
+  QB_RETURN_IF_ERROR(Want(spec.model(), wanted));
+  QB_RETURN_IF_ERROR(Want(spec.evaluation(), wanted));
+  for (const pb::Manifest& set : spec.calibration()) {
+    QB_RETURN_IF_ERROR(Want(set, wanted));
+  }
+  return wanted;
+}
+
+absl::Status MissingBlobs(const std::vector<std::string>& missing) {
+  const auto first = [&](size_t count, absl::string_view separator) {
+    return absl::StrJoin(missing.begin(), missing.begin() + std::min(count, missing.size()),
+                         separator);
+  };
+  absl::Status status = absl::FailedPreconditionError(absl::StrCat(
+      "MISSING_BLOB: ", missing.size(), " files of the job are not stored: ",
+      first(kMissingInMessage, " "), missing.size() > kMissingInMessage ? " ..." : ""));
+  status.SetPayload(kMissingBlobsPayload, absl::Cord(first(kMissingInPayload, ",")));
+  return status;
+}
+
 // A WatchStream that is subscribed while it lives.
 class SubscribedStream final : public FrameSource<pb::WatchJobResponse> {
  public:
@@ -155,14 +191,13 @@ class LogStream final : public FrameSource<pb::ReadLogResponse> {
 
 }  // namespace
 
-JobService::JobService(JobStore& store, BlobStore& blobs, AttemptLogs& logs, WatchHub& hub,
-                       Dispatcher& dispatcher, const Clock& clock, JobServiceOptions options)
-    : store_(store),
-      blobs_(blobs),
-      logs_(logs),
-      hub_(hub),
-      dispatcher_(dispatcher),
-      clock_(clock),
+JobService::JobService(const JobServiceParts& parts, JobServiceOptions options)
+    : store_(parts.store),
+      blobs_(parts.blobs),
+      logs_(parts.logs),
+      hub_(parts.hub),
+      dispatcher_(parts.dispatcher),
+      clock_(parts.clock),
       options_(std::move(options)) {}
 
 absl::Status JobService::SubmitJob(const Caller& caller, const pb::SubmitJobRequest& request,
@@ -223,22 +258,7 @@ absl::Status JobService::ValidateJob(const Caller& caller, const pb::ValidateJob
 }
 
 absl::Status JobService::CheckInputsStored(const Caller& caller, const pb::JobSpec& spec) {
-  std::map<std::string, int64_t> wanted;  // sorted, so that messages are the same each time
-  const auto want = [&](const pb::Manifest& manifest) -> absl::Status {
-    for (const pb::ManifestEntry& entry : manifest.entries()) {
-      const auto [it, added] = wanted.emplace(entry.sha256(), entry.size_bytes());
-      if (!added && it->second != entry.size_bytes()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("spec: ", entry.sha256(), " is given with two sizes"));
-      }
-    }
-    return absl::OkStatus();
-  };
-  QB_RETURN_IF_ERROR(want(spec.model()));
-  QB_RETURN_IF_ERROR(want(spec.evaluation()));
-  for (const pb::Manifest& set : spec.calibration()) {
-    QB_RETURN_IF_ERROR(want(set));
-  }
+  QB_ASSIGN_OR_RETURN(const BlobSizes wanted, WantedBlobs(spec));
   std::vector<std::string> digests;
   for (const auto& [digest, size] : wanted) {
     digests.push_back(digest);
@@ -246,26 +266,15 @@ absl::Status JobService::CheckInputsStored(const Caller& caller, const pb::JobSp
   QB_ASSIGN_OR_RETURN(const auto sizes, blobs_.FindSizes(caller.tenant, digests));
   std::vector<std::string> missing;
   for (size_t i = 0; i < digests.size(); ++i) {
+    const int64_t wanted_bytes = wanted.at(digests[i]);
     if (!sizes[i].has_value()) {
       missing.push_back(digests[i]);
-    } else if (*sizes[i] != wanted[digests[i]]) {
+    } else if (*sizes[i] != wanted_bytes) {
       return absl::InvalidArgumentError(absl::StrCat("spec: ", digests[i], " is given with ",
-                                                     wanted[digests[i]], " bytes and has ",
-                                                     *sizes[i]));
+                                                     wanted_bytes, " bytes and has ", *sizes[i]));
     }
   }
-  if (missing.empty()) {
-    return absl::OkStatus();
-  }
-  const auto first = [&](size_t count, absl::string_view separator) {
-    return absl::StrJoin(missing.begin(), missing.begin() + std::min(count, missing.size()),
-                         separator);
-  };
-  absl::Status status = absl::FailedPreconditionError(absl::StrCat(
-      "MISSING_BLOB: ", missing.size(), " files of the job are not stored: ",
-      first(kMissingInMessage, " "), missing.size() > kMissingInMessage ? " ..." : ""));
-  status.SetPayload(kMissingBlobsPayload, absl::Cord(first(kMissingInPayload, ",")));
-  return status;
+  return missing.empty() ? absl::OkStatus() : MissingBlobs(missing);
 }
 
 absl::Status JobService::GetJob(const Caller& caller, const pb::GetJobRequest& request,
@@ -319,7 +328,7 @@ absl::StatusOr<std::unique_ptr<FrameSource<pb::WatchJobResponse>>> JobService::W
   const int64_t ticket = hub_.Subscribe(position.execution, std::move(wake));
   return std::make_unique<SubscribedStream>(
       hub_, ticket,
-      WatchStream(store_, hub_, clock_, options_.watch, position, request.after_seq()));
+      WatchStream({store_, hub_, clock_}, options_.watch, position, request.after_seq()));
 }
 
 absl::StatusOr<std::unique_ptr<FrameSource<pb::ReadLogResponse>>> JobService::ReadLog(

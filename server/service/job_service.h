@@ -32,12 +32,20 @@ struct JobServiceOptions {
   int max_page_size = 1000;
 };
 
+// What the service works with; all of them outlive it.
+struct JobServiceParts {
+  JobStore& store;
+  BlobStore& blobs;
+  AttemptLogs& logs;
+  WatchHub& hub;
+  Dispatcher& dispatcher;
+  const Clock& clock;
+};
+
 // Thread-safe. Calls wait for the store. The comments of job_service.proto say what they do.
 class JobService {
  public:
-  // All of them outlive the service.
-  JobService(JobStore& store, BlobStore& blobs, AttemptLogs& logs, WatchHub& hub,
-             Dispatcher& dispatcher, const Clock& clock, JobServiceOptions options);
+  JobService(const JobServiceParts& parts, JobServiceOptions options);
 
   absl::Status SubmitJob(const Caller& caller, const pb::SubmitJobRequest& request,
                          pb::SubmitJobResponse& response);
