@@ -1,6 +1,7 @@
 // Every field against tests/testdata/config_expectations.json, which was written from the contract
 // and not from the field table: a field that is lost or changes its meaning shows here.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +11,7 @@
 #include "core/base/failure.h"
 #include "core/base/testing/status_matchers.h"
 #include "core/config/compile_config.h"
+#include "core/config/pipeline_steps.h"
 #include "core/config/schema.h"
 
 namespace qb {
@@ -51,6 +53,9 @@ std::vector<std::string> Spellings(const Json& row, const Json& value) {
     if (std::find(group.sections.begin(), group.sections.end(), section) != group.sections.end()) {
       prefixed.emplace_back(std::string(group.group), path);
       prefixed.emplace_back(SnakeCase(group.group), row["snake"].as_string());
+      if (section == "equivalentTransformation") {  // how the reference writes it in a group
+        prefixed.emplace_back(std::string(group.group), absl::StrCat("E", path.substr(1)));
+      }
     }
   }
   for (const auto& [group, name] : prefixed) {
@@ -168,6 +173,95 @@ TEST(ConfigExpectations, AnUnknownNeighbourOfEachFieldIsRefused) {
     const std::vector<std::string> levels = absl::StrSplit(field.path, '.');
     EXPECT_THAT(std::string(status.message()),
                 ::testing::AllOf(HasSubstr("unknown key; nearest: "), HasSubstr(levels.back())));
+  }
+}
+
+// {"preprocessing": {"pipeline": [step]}}, as JSON and as YAML.
+std::vector<std::string> PipelineTexts(const Json& step) {
+  const Json tree = Tree("preprocessing.pipeline", Json::Array().Append(step));
+  return {tree.Dump(), JsonToYaml(tree)};
+}
+
+// The row's step with `key` set to `value`, in both spellings of operator and key.
+std::vector<std::string> StepTexts(const Json& row, const Json& key, const Json& value) {
+  std::vector<std::string> texts;
+  for (const char* spelling : {"camel", "snake"}) {
+    const bool snake = spelling[0] == 's';
+    Json step = Json::Object().Set("op", row[snake ? "snake" : "op"]);
+    for (const auto& [name, base] : row["base"].members()) {
+      step.Set(name, base);
+    }
+    step.Set(key[snake ? "snake" : "key"].as_string(), value);
+    for (std::string& text : PipelineTexts(step)) {
+      texts.push_back(std::move(text));
+    }
+  }
+  return texts;
+}
+
+TEST(StepExpectations, TheTwoListsHaveTheSameKeysAndDefaults) {
+  const Json expectations = Expectations();
+  std::map<std::string, std::string> expected, known;  // "op.key" -> default
+  for (const Json& row : expectations["steps"].items()) {
+    for (const Json& key : row["keys"].items()) {
+      expected[absl::StrCat(row["op"].as_string(), ".", key["key"].as_string())] =
+          key["default"].Dump();
+    }
+  }
+  for (const StepDef& step : AllSteps()) {
+    for (const StepKey& key : step.keys) {
+      known[absl::StrCat(step.op, ".", key.key)] = key.required ? "\"required\""
+                                                   : key.fallback.empty()
+                                                       ? "null"
+                                                       : std::string(key.fallback);
+    }
+  }
+  EXPECT_EQ(known, expected);
+}
+
+TEST(StepExpectations, ValidValuesLoadAndInvalidOnesDoNot) {
+  const Json expectations = Expectations();
+  for (const Json& row : expectations["steps"].items()) {
+    for (const Json& key : row["keys"].items()) {
+      for (const std::string& text : StepTexts(row, key, key["valid"])) {
+        QB_ASSERT_OK_AND_ASSIGN(const CompileConfig config, Load(text));
+        const Json& step = config.Get("preprocessing.pipeline").items()[0];
+        EXPECT_EQ(step["op"].as_string(), row["op"].as_string()) << text;
+        EXPECT_EQ(step[key["key"].as_string()].Dump(), key["valid"].Dump()) << text;
+      }
+      for (const std::string& text : StepTexts(row, key, key["invalid"])) {
+        const std::vector<ConfigProblem> problems = ConfigProblemsOf(Load(text).status());
+        ASSERT_EQ(problems.size(), 1u) << text;
+        EXPECT_THAT(problems[0].path, HasSubstr("preprocessing.pipeline[0].")) << text;
+        EXPECT_THAT(problems[0].text, HasSubstr(key["error"].as_string())) << text;
+      }
+    }
+  }
+}
+
+TEST(StepExpectations, RequiredKeysAndUnknownKeysAreTold) {
+  const Json expectations = Expectations();
+  for (const Json& row : expectations["steps"].items()) {
+    Json unknown = Json::Object().Set("op", row["op"]);
+    for (const auto& [name, base] : row["base"].members()) {
+      unknown.Set(name, base);
+    }
+    for (const Json& key : row["keys"].items()) {
+      if (key["default"].as_string() != "required") {
+        continue;
+      }
+      Json without = Json::Object();
+      for (const auto& [name, value] : unknown.members()) {
+        if (name != key["key"].as_string()) {
+          without.Set(name, value);
+        }
+      }
+      EXPECT_THAT(std::string(Load(PipelineTexts(without)[0]).status().message()),
+                  HasSubstr(absl::StrCat("needs ", key["key"].as_string())));
+    }
+    unknown.Set("colour", 1);
+    EXPECT_THAT(std::string(Load(PipelineTexts(unknown)[0]).status().message()),
+                HasSubstr("colour: unknown key of " + row["op"].as_string()));
   }
 }
 
