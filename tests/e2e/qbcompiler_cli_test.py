@@ -129,6 +129,8 @@ class Cli(unittest.TestCase):
         self.assertIn("not supported    llm.apply\n", done.stdout)
         lines = self.lines(self.call("check", jsonl="1"))
         self.assertIn("moe.apply", lines[-1]["refused_config"])
+        self.assertRegex(done.stdout, r"library          oneDNN \d+\.\d+\.\d+ \(\w[^)]*\)\n")
+        self.assertEqual(lines[-1]["libraries"][0]["name"], "oneDNN")
 
     def test_help_of_every_command(self):
         general = self.call("--help").stdout

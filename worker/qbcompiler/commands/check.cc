@@ -8,12 +8,23 @@
 #include "core/base/thread_pool.h"
 #include "core/compiler/version.h"
 #include "core/config/schema.h"
+#include "core/execute/compute_library.h"
 #include "core/frontends/all_frontends.h"
 #include "core/target/target_spec.h"
 #include "worker/qbcompiler/command.h"
 
 namespace qb::worker {
 namespace {
+
+void AddLibrary(Json& answer, std::string& text) {
+  const ComputeLibrary library = FloatLibrary();
+  answer.Set("libraries", Json::Array().Append(Json::Object()
+                                                   .Set("name", library.name)
+                                                   .Set("version", library.version)
+                                                   .Set("instructions", library.instructions)));
+  absl::StrAppendFormat(&text, "library          %s %s (%s)\n", library.name, library.version,
+                        library.instructions);
+}
 
 absl::Status Run(CommandContext& context) {
   Json answer = Json::Object();
@@ -24,6 +35,7 @@ absl::Status Run(CommandContext& context) {
       "qbcompiler %s\nthreads          %d\ndevice           cpu (no "
       "GPU support is built)\n",
       CompilerVersion(), AvailableThreads());
+  AddLibrary(answer, text);
   Json targets = Json::Array();
   for (const TargetSpec& target : AllTargets()) {
     targets.Append(Json(target.name));
@@ -65,7 +77,8 @@ const Command& CheckCommand() {
   static constexpr Command kCommand = {
       "check",
       "versions and capabilities",
-      "Prints the version, targets, backends and the settings that are refused because their part "
+      "Prints the version, the devices and libraries found, targets, backends and the settings "
+      "that are refused because their part "
       "does not exist yet. Example: qbcompiler check",
       {},
       Run};
