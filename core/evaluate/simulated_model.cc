@@ -6,43 +6,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
-#include "core/integer/requant.h"
+#include "core/evaluate/codes.h"
 #include "core/npu/simulator.h"
 
 namespace qb {
 namespace {
 
-// What the application does in front of a target with an integer border: the same rounding as the
-// Quantize layer of a float border.
-template <typename Code>
-void QuantizeTensor(const Tensor& real, const integer::TensorInfo& info, Code* codes) {
-  const float low = static_cast<float>(integer::LeastCode(info.dtype));
-  const float high = static_cast<float>(integer::MostCode(info.dtype));
-  const absl::Span<const float> values = real.values<float>();
-  for (size_t i = 0; i < values.size(); ++i) {
-    const float code = std::nearbyint(values[i] / info.scale);
-    const float shifted = code + static_cast<float>(info.zero_point);
-    codes[i] = static_cast<Code>(std::clamp(shifted, low, high));
-  }
-}
-
-template <typename Code>
-void DequantizeTensor(const Code* codes, const integer::TensorInfo& info, Tensor& real) {
-  float* values = real.mutable_data<float>();
-  for (int64_t i = 0; i < real.elements(); ++i) {
-    values[i] = info.scale * static_cast<float>(static_cast<int32_t>(codes[i]) - info.zero_point);
-  }
-}
-
-bool IsCode(const integer::TensorInfo& info) {
-  return info.dtype == DType::kInt8 || info.dtype == DType::kInt16;
-}
-
 InputSpec SpecOf(const integer::TensorInfo& info) {
   // Codes are shown as the real numbers that they stand for.
-  return {info.name, {IsCode(info) ? DType::kFloat32 : info.dtype, info.shape}};
+  return {info.name, {HoldsCodes(info) ? DType::kFloat32 : info.dtype, info.shape}};
 }
 
 }  // namespace
@@ -90,13 +65,13 @@ absl::StatusOr<std::unique_ptr<SimulatedModel>> SimulatedModel::Create(const Mxq
   const auto found = core_mode.empty() && modes.size() == 1 ? file.programs().begin()
                                                             : file.programs().find(core_mode);
   if (found == file.programs().end()) {
-    return Failure(FailureCode::kArgumentError,
-                   absl::StrCat(core_mode.empty()
-                                    ? "the executable has several core modes: choose one with "
-                                      "--core-mode"
-                                    : absl::StrCat("the executable has no core mode '", core_mode,
-                                                   "'"),
-                                "; it has ", absl::StrJoin(modes, ", ")));
+    return Failure(
+        FailureCode::kArgumentError,
+        absl::StrCat(core_mode.empty()
+                         ? "the executable has several core modes: choose one with "
+                           "--core-mode"
+                         : absl::StrCat("the executable has no core mode '", core_mode, "'"),
+                     "; it has ", absl::StrJoin(modes, ", ")));
   }
   return CreateFromProgram(found->second, file.weights(), threads);
 }
@@ -107,33 +82,18 @@ namespace {
 absl::StatusOr<Tensor> ToProgram(const Tensor& input, const InputSpec& spec,
                                  const integer::TensorInfo& info) {
   if (input.type() != spec.type) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("input '", info.name, "': got ", input.type().ToString(),
-                     ", the program takes ", spec.type.ToString()));
+    return absl::InvalidArgumentError(absl::StrCat("input '", info.name, "': got ",
+                                                   input.type().ToString(), ", the program takes ",
+                                                   spec.type.ToString()));
   }
-  if (!IsCode(info)) {
+  if (!HoldsCodes(info)) {
     return input;
   }
-  Tensor codes = Tensor::Allocate({info.dtype, info.shape});
-  if (info.dtype == DType::kInt16) {
-    QuantizeTensor(input, info, codes.mutable_data<int16_t>());
-  } else {
-    QuantizeTensor(input, info, codes.mutable_data<int8_t>());
-  }
-  return codes;
+  return QuantizeTensor(input, info);
 }
 
 Tensor FromProgram(const Tensor& output, const integer::TensorInfo& info) {
-  if (!IsCode(info)) {
-    return output;
-  }
-  Tensor real = Tensor::Allocate({DType::kFloat32, info.shape});
-  if (info.dtype == DType::kInt16) {
-    DequantizeTensor(output.data<int16_t>(), info, real);
-  } else {
-    DequantizeTensor(output.data<int8_t>(), info, real);
-  }
-  return real;
+  return HoldsCodes(info) ? DequantizeTensor(output, info) : output;
 }
 
 }  // namespace
@@ -196,5 +156,8 @@ absl::StatusOr<std::vector<std::vector<Tensor>>> SimulatedModel::RunBatch(
 
 const std::vector<InputSpec>& SimulatedModel::inputs() const { return state_->inputs; }
 const std::vector<InputSpec>& SimulatedModel::outputs() const { return state_->outputs; }
+const integer::Network& SimulatedModel::network() const {
+  return state_->simulator->program().network;
+}
 
 }  // namespace qb

@@ -6,11 +6,13 @@
 #include <vector>
 
 #include "core/evaluate/evaluation.h"
+#include "core/integer/network.h"
 #include "core/package/mxq.h"
 
 namespace qb {
 
-// Runs one core mode of an executable; `file` outlives the object. Thread-safe for distinct workers.
+// Runs one core mode of an executable; `file` outlives the object. Thread-safe for distinct
+// workers.
 class SimulatedModel final : public ModelUnderTest {
  public:
   // An empty `core_mode` takes the only one there is. Errors: ARGUMENT_ERROR listing the modes when
@@ -33,6 +35,8 @@ class SimulatedModel final : public ModelUnderTest {
   // Inputs and outputs as the program declares them.
   const std::vector<InputSpec>& inputs() const;
   const std::vector<InputSpec>& outputs() const;
+  // Its layers, each whole, whatever cores they are cut for.
+  const integer::Network& network() const;
 
  private:
   struct State;

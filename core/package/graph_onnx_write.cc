@@ -4,12 +4,13 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "onnx/onnx_pb.h"
+
 #include "core/ops/convolution.h"
 #include "core/ops/op_def.h"
 #include "core/ops/transpose_convolution.h"
 #include "core/package/graph_onnx.h"
 #include "core/package/graph_onnx_names.h"
-#include "onnx/onnx_pb.h"
 
 namespace qb {
 namespace {
@@ -164,15 +165,18 @@ std::unique_ptr<SerializedGraph> GraphToOnnx(const Graph& graph) {
     FillNode(*node, names, added);
     if (node->op() == OpKind::kOutput) {
       added->add_output(node->name());
-      onnx::ValueInfoProto* info = proto->add_output();
-      info->set_name(node->name());
-      FillType(node->type(), info->mutable_type());
     } else {
       added->add_output(names.Of(node));
       onnx::ValueInfoProto* info = proto->add_value_info();
       info->set_name(names.Of(node));
       FillType(node->type(), info->mutable_type());
     }
+  }
+  // In the declared order, which the order of the layers need not be.
+  for (const Node* output : graph.outputs()) {
+    onnx::ValueInfoProto* info = proto->add_output();
+    info->set_name(output->name());
+    FillType(output->type(), info->mutable_type());
   }
   google::protobuf::io::StringOutputStream stream(&result->model);
   google::protobuf::io::CodedOutputStream coded(&stream);

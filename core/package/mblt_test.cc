@@ -55,9 +55,34 @@ TEST(Mblt, WrittenAgainItHasTheSameBytes) {
   testing::TempDir dir;
   const std::string path = WriteSample(dir);
   QB_ASSERT_OK_AND_ASSIGN(const MbltFile file, ReadMblt(path));
-  QB_ASSERT_OK(WriteMblt(dir.File("again.mblt"), file.graph,
-                         Json::Object().Set("provenance", Json())));
+  QB_ASSERT_OK(
+      WriteMblt(dir.File("again.mblt"), file.graph, Json::Object().Set("provenance", Json())));
   EXPECT_EQ(ReadFile(path).value(), ReadFile(dir.File("again.mblt")).value());
+}
+
+TEST(Mblt, OutputsKeepTheirDeclaredOrder) {
+  // The second output is computed from less: any order of the layers has it first.
+  absl::StatusOr<Graph> graph = GraphFromText(R"(graph "g" {
+    x = Input float32[1x4]
+    a = Relu(x)
+    b = Relu(a)
+    z = Output(b)
+    y = Output(a)
+  })");
+  QB_ASSERT_OK(graph);
+  testing::TempDir dir;
+  for (const char* first : {"z", "y"}) {
+    QB_ASSERT_OK(WriteMblt(dir.File("m.mblt"), *graph, Json::Object()));
+    QB_ASSERT_OK_AND_ASSIGN(const MbltFile file, ReadMblt(dir.File("m.mblt")));
+    EXPECT_EQ(file.graph.outputs()[0]->name(), first);
+    QB_ASSERT_OK_AND_ASSIGN(graph, GraphFromText(R"(graph "g" {
+      x = Input float32[1x4]
+      a = Relu(x)
+      b = Relu(a)
+      y = Output(a)
+      z = Output(b)
+    })"));
+  }
 }
 
 TEST(Mblt, TheOnnxPackageOpensTheUnpackedGraph) {
@@ -65,9 +90,13 @@ TEST(Mblt, TheOnnxPackageOpensTheUnpackedGraph) {
   const std::string path = WriteSample(dir);
   const std::string script =
       "import zipfile, sys\n"
-      "zipfile.ZipFile('" + path + "').extractall('" + dir.path() + "')\n"
+      "zipfile.ZipFile('" +
+      path + "').extractall('" + dir.path() +
+      "')\n"
       "try:\n  import onnx\nexcept ImportError:\n  sys.exit(77)\n"
-      "m = onnx.load('" + dir.File("graph.onnx") + "')\n"
+      "m = onnx.load('" +
+      dir.File("graph.onnx") +
+      "')\n"
       "ops = [n.op_type for n in m.graph.node]\n"
       "assert ops == ['Convolution', 'DepthwiseConvolution', 'Transpose', 'Output'], ops\n"
       "from onnx import numpy_helper\n"

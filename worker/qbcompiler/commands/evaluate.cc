@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <array>
 #include <filesystem>
+#include <map>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -10,7 +12,9 @@
 #include "core/base/status_macros.h"
 #include "core/dataset/labels.h"
 #include "core/evaluate/evaluation.h"
+#include "core/evaluate/layer_evaluation.h"
 #include "core/evaluate/report_html.h"
+#include "core/quantization/layer_overrides.h"
 #include "worker/qbcompiler/command.h"
 #include "worker/qbcompiler/commands/compile_flags.h"
 #include "worker/qbcompiler/commands/model_choice.h"
@@ -26,6 +30,8 @@ constexpr auto kFlags = std::to_array<FlagDef>({
     {"report", 0, FlagKind::kValue, "FILE", "write an HTML page"},
     {"json", 0, FlagKind::kValue, "FILE", "write the figures as JSON; '-' is stdout"},
     {"max-samples", 0, FlagKind::kValue, "N", "only the first N samples"},
+    {"per-layer", 0, FlagKind::kSwitch, "",
+     "also each layer: what it loses on its own (single) and what is lost up to there (entire)"},
     kCoreModeFlag,
     kShapeFlag,
     kThreadsFlag,
@@ -52,6 +58,48 @@ std::string Table(const Evaluation& evaluation) {
   return text;
 }
 
+// The figures with what the executable's report says of each layer's weights, and with the reason
+// where activations can have 8 bits only ("" where 16 are possible).
+Json LayerRows(const std::vector<LayerMetrics>& layers, const Graph& graph, const Json& report) {
+  const PointwiseClosures closures(graph);
+  std::map<std::string, std::string> narrow;
+  for (const Node* node : graph.TopologicalOrder()) {
+    narrow[node->name()] = WhyNarrow(*node, closures);
+  }
+  std::map<std::string, const Json*> reported;
+  for (const Json& row : report.items()) {
+    reported[row["name"].as_string()] = &row;
+  }
+  Json rows = Json::Array();
+  for (const LayerMetrics& layer : layers) {
+    const auto found = reported.find(layer.name);
+    const Json weight_bits = found == reported.end() ? Json() : (*found->second)["weight_bits"];
+    rows.Append(
+        layer.ToJson().Set("weight_bits", weight_bits).Set("only_8_bits", narrow[layer.name]));
+  }
+  return rows;
+}
+
+// Worst first, as many as a screen holds.
+std::string LayerTable(std::vector<LayerMetrics> layers) {
+  constexpr size_t kRows = 25;
+  std::stable_sort(layers.begin(), layers.end(), [](const LayerMetrics& a, const LayerMetrics& b) {
+    return a.sqnr_db < b.sqnr_db;
+  });
+  std::string text = absl::StrFormat("\n%-40s %-20s %4s %10s %10s %10s\n", "layer, worst first",
+                                     "op", "bits", "single dB", "cosine", "entire dB");
+  for (size_t i = 0; i < std::min(kRows, layers.size()); ++i) {
+    const LayerMetrics& layer = layers[i];
+    absl::StrAppendFormat(&text, "%-40s %-20s %4d %10.2f %10.6f %10.2f\n", layer.name, layer.op,
+                          layer.activation_bits, layer.sqnr_db, layer.cosine, layer.entire_sqnr_db);
+  }
+  if (layers.size() > kRows) {
+    absl::StrAppendFormat(&text, "... and %d more (--json or --report has all)\n",
+                          layers.size() - kRows);
+  }
+  return text;
+}
+
 absl::Status WriteReport(const ParsedFlags& flags, const OpenedModel& executable,
                          const Json& json) {
   const std::string path = flags.Get("report");
@@ -67,14 +115,14 @@ absl::Status WriteReport(const ParsedFlags& flags, const OpenedModel& executable
                          FailureCode::kOutputWriteError);
 }
 
-absl::Status Answer(CommandContext& context, const Evaluation& evaluation, const Json& json) {
+absl::Status Answer(CommandContext& context, const std::string& table, const Json& json) {
   const std::string path = context.flags.Get("json");
   if (!path.empty() && path != "-") {
     QB_RETURN_IF_ERROR(WithFailureCode(WriteFileAtomically(path, json.Dump(2) + "\n"),
                                        FailureCode::kOutputWriteError));
   }
   context.reporter.Result(Json::Object().Set("report", json),
-                          path == "-" ? json.Dump(2) + "\n" : Table(evaluation));
+                          path == "-" ? json.Dump(2) + "\n" : table);
   return absl::OkStatus();
 }
 
@@ -100,14 +148,25 @@ absl::Status Run(CommandContext& context) {
   for (const InputSpec& output : reference.outputs) {
     options.output_names.push_back(output.name);
   }
-  context.reporter.Plan({{"evaluate", 1.0}});
+  const bool per_layer = flags.Has("per-layer");
+  context.reporter.Plan({{"evaluate", per_layer ? 0.4 : 1.0}, {"layers", per_layer ? 0.6 : 0.0}});
   context.reporter.OnStage("evaluate");
   QB_ASSIGN_OR_RETURN(const Evaluation evaluation,
                       Evaluate(*reference.model, *executable.model, *dataset, options,
                                context.reporter, context.cancel));
-  const Json json = evaluation.ToJson();
+  Json json = evaluation.ToJson();
+  std::string table = Table(evaluation);
+  if (per_layer) {
+    context.reporter.OnStage("layers");
+    QB_ASSIGN_OR_RETURN(
+        const std::vector<LayerMetrics> layers,
+        EvaluateLayers(*reference.graph, *executable.network, *dataset,
+                       {threads, options.max_samples}, context.reporter, context.cancel));
+    json.Set("layers", LayerRows(layers, *reference.graph, executable.mxq->report()["layers"]));
+    absl::StrAppend(&table, LayerTable(layers));
+  }
   QB_RETURN_IF_ERROR(WriteReport(flags, executable, json));
-  return Answer(context, evaluation, json);
+  return Answer(context, table, json);
 }
 
 }  // namespace
@@ -116,8 +175,9 @@ const Command& EvaluateCommand() {
   static constexpr Command kCommand = {
       "evaluate", "float model against .mxq",
       "Runs both models on the same samples and prints how close they are: SQNR, cosine and "
-      "agreement of each output and, with labels, top-1 and top-5 of both. Example: qbcompiler "
-      "evaluate --model m.onnx --mxq m.mxq --data samples/ --report report.html",
+      "agreement of each output and, with labels, top-1 and top-5 of both. With --per-layer also "
+      "where the accuracy goes. Example: qbcompiler evaluate --model m.onnx --mxq m.mxq --data "
+      "samples/ --report report.html",
       kFlags, Run};
   return kCommand;
 }

@@ -19,7 +19,10 @@ absl::StatusOr<OpenedModel> OpenFloatModel(const std::string& path, const Parsed
   for (const Node* output : graph.outputs()) {
     opened.outputs.push_back({output->name(), output->type()});
   }
-  QB_ASSIGN_OR_RETURN(opened.model, FloatModel::Create(std::move(graph), threads));
+  QB_ASSIGN_OR_RETURN(std::unique_ptr<FloatModel> model,
+                      FloatModel::Create(std::move(graph), threads));
+  opened.graph = &model->graph();
+  opened.model = std::move(model);
   return opened;
 }
 
@@ -31,6 +34,7 @@ absl::StatusOr<OpenedModel> OpenExecutable(const std::string& path, const std::s
                       SimulatedModel::Create(*opened.mxq, core_mode, threads));
   opened.inputs = model->inputs();
   opened.outputs = model->outputs();
+  opened.network = &model->network();
   opened.model = std::move(model);
   return opened;
 }

@@ -10,6 +10,8 @@
 #include "core/base/flags.h"
 #include "core/dataset/dataset.h"
 #include "core/evaluate/evaluation.h"
+#include "core/integer/network.h"
+#include "core/ir/graph.h"
 #include "core/package/mxq.h"
 
 namespace qb::worker {
@@ -25,6 +27,9 @@ inline constexpr FlagDef kCoreModeFlag = {
 struct OpenedModel {
   std::unique_ptr<MxqFile> mxq;  // of an executable; outlives `model`
   std::unique_ptr<ModelUnderTest> model;
+  // Inside of `model`: of a float model its graph, of an executable its layers.
+  const Graph* graph = nullptr;
+  const integer::Network* network = nullptr;
   std::vector<InputSpec> inputs;
   std::vector<InputSpec> outputs;
 };
