@@ -55,30 +55,69 @@ bool InReducedForm(absl::string_view path) {
   return std::find(std::begin(kLeftOut), std::end(kLeftOut), path) == std::end(kLeftOut);
 }
 
-std::string GroupOf(absl::string_view section) {
+absl::string_view GroupOf(absl::string_view section) {
   for (const ConfigGroup& group : ConfigGroups()) {
     if (std::find(group.sections.begin(), group.sections.end(), section) != group.sections.end()) {
-      return std::string(group.group);
+      return group.group;
     }
   }
   return "";
 }
 
-// Sets root[parts...] = value, making objects on the way.
-void SetPath(Json& node, absl::Span<const std::string> parts, const Json& value) {
-  if (parts.size() == 1) {
-    node.Set(parts[0], value);
-    return;
+// Objects in the making; a leaf has a value.
+struct Tree {
+  const Json* value = nullptr;
+  std::vector<std::pair<absl::string_view, Tree>> children;
+
+  // The child of that name, made when there is none.
+  Tree& Child(absl::string_view name) {
+    for (auto& [own, child] : children) {
+      if (own == name) {
+        return child;
+      }
+    }
+    return children.emplace_back(name, Tree()).second;
   }
-  Json child = node[parts[0]];
-  SetPath(child, parts.subspan(1), value);
-  node.Set(parts[0], std::move(child));
+
+  Json ToJson() const {
+    if (value != nullptr) {
+      return *value;
+    }
+    Json object = Json::Object();
+    for (const auto& [name, child] : children) {
+      object.SetNew(name, child.ToJson());
+    }
+    return object;
+  }
+};
+
+// A field's default, and its text to compare with: the same for every config.
+struct FieldDefault {
+  Json value;
+  std::string text;
+};
+const std::vector<FieldDefault>& Defaults() {
+  static const std::vector<FieldDefault> defaults = [] {
+    std::vector<FieldDefault> all;
+    for (const FieldDef& field : ConfigFields()) {
+      absl::StatusOr<Json> value = Json::Parse(field.default_json);
+      QB_CHECK_MSG(value.ok(), field.path);
+      Json canonical = CanonicalValue(field, *value);
+      std::string text = canonical.Dump();
+      all.push_back({std::move(canonical), std::move(text)});
+    }
+    return all;
+  }();
+  return defaults;
 }
 
 // Says which value of a field has no part yet that honours it, if this is one.
-bool IsRefusedYet(const FieldDef& field, const Json& value) {
+bool IsRefusedYet(const FieldDef& field, const FieldDefault& fallback, const Json& value) {
   if (field.support == FieldSupport::kRefused) {
-    return value.Dump() != Json::Parse(field.default_json)->Dump();
+    return value.Dump() != fallback.text;
+  }
+  if (field.refused.empty()) {
+    return false;
   }
   const std::vector<std::string> refused = absl::StrSplit(field.refused, ' ', absl::SkipEmpty());
   const auto is_refused = [&](const Json& single) {
@@ -150,10 +189,9 @@ absl::Status CompileConfig::ApplySources(const ConfigSources& sources,
 
 absl::StatusOr<CompileConfig> CompileConfig::Resolve(const ConfigSources& sources) {
   CompileConfig config;
-  for (const FieldDef& field : ConfigFields()) {
-    absl::StatusOr<Json> value = Json::Parse(field.default_json);
-    QB_CHECK_MSG(value.ok(), field.path);
-    config.values_[std::string(field.path)] = {CanonicalValue(field, *value), "default"};
+  const absl::Span<const FieldDef> fields = ConfigFields();
+  for (size_t i = 0; i < fields.size(); ++i) {
+    config.values_[std::string(fields[i].path)] = {Defaults()[i].value, "default"};
   }
   std::vector<std::string> problems;
   QB_RETURN_IF_ERROR(config.ApplySources(sources, problems));
@@ -164,10 +202,10 @@ absl::StatusOr<CompileConfig> CompileConfig::Resolve(const ConfigSources& source
   }
   CheckFieldsTogether([&](absl::string_view path) -> const Json& { return config.Get(path); },
                       problems);
-  for (const FieldDef& field : ConfigFields()) {
-    const Value& value = config.values_[std::string(field.path)];
-    if (!sources.for_dump && IsRefusedYet(field, value.json)) {
-      problems.push_back(RefusalText(field, value.json, value.origin));
+  for (size_t i = 0; i < fields.size() && !sources.for_dump; ++i) {
+    const Value& value = config.values_[std::string(fields[i].path)];
+    if (IsRefusedYet(fields[i], Defaults()[i], value.json)) {
+      problems.push_back(RefusalText(fields[i], value.json, value.origin));
     }
   }
   const size_t own_problems = problems.size();
@@ -224,22 +262,20 @@ const std::string& CompileConfig::Origin(absl::string_view path) const {
 }
 
 Json CompileConfig::ToGroupedJson(bool reduced) const {
-  Json root = Json::Object();
+  Tree root;
   for (const FieldDef& field : ConfigFields()) {
     if (reduced && !InReducedForm(field.path)) {
       continue;
     }
-    std::vector<std::string> parts = absl::StrSplit(field.path, '.');
-    const std::string group = parts.size() > 1 ? GroupOf(parts[0]) : "";
-    if (parts[0] == "equivalentTransformation") {
-      parts[0] = "EquivalentTransformation";
+    const std::vector<absl::string_view> parts = absl::StrSplit(field.path, '.');
+    const absl::string_view group = parts.size() > 1 ? GroupOf(parts[0]) : "";
+    Tree* node = group.empty() ? &root : &root.Child(group);
+    for (const absl::string_view part : parts) {
+      node = &node->Child(part == "equivalentTransformation" ? "EquivalentTransformation" : part);
     }
-    if (!group.empty()) {
-      parts.insert(parts.begin(), group);
-    }
-    SetPath(root, parts, Get(field.path));
+    node->value = &Get(field.path);
   }
-  return root;
+  return root.ToJson();
 }
 
 Json CompileConfig::Origins() const {
