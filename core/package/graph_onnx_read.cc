@@ -5,12 +5,13 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "onnx/onnx_pb.h"
+
 #include "core/base/status_macros.h"
 #include "core/ops/build.h"
 #include "core/ops/op_def.h"
 #include "core/package/graph_onnx.h"
 #include "core/package/graph_onnx_names.h"
-#include "onnx/onnx_pb.h"
 
 namespace qb {
 namespace {
@@ -44,10 +45,7 @@ class GraphReader {
 
   absl::StatusOr<Graph> Read(const onnx::GraphProto& proto) {
     Graph graph(proto.name());
-    for (const onnx::ValueInfoProto& input : proto.input()) {
-      QB_ASSIGN_OR_RETURN(TensorType type, TypeOf(input));
-      QB_RETURN_IF_ERROR(Define(input.name(), graph.AddInput(input.name(), std::move(type))));
-    }
+    QB_RETURN_IF_ERROR(ReadInputs(graph, proto));
     for (const onnx::TensorProto& constant : proto.initializer()) {
       QB_RETURN_IF_ERROR(ReadConstant(graph, constant));
     }
@@ -55,21 +53,35 @@ class GraphReader {
     for (const onnx::NodeProto& node : proto.node()) {
       QB_RETURN_IF_ERROR(ReadNode(graph, node, outputs));
     }
-    for (const onnx::ValueInfoProto& output : proto.output()) {
-      const auto found = outputs.find(output.name());
-      if (found == outputs.end()) {
-        return Damaged(absl::StrCat("output '", output.name(), "' has no node"));
-      }
-      graph.AddOutput(output.name(), found->second);
-      outputs.erase(found);
-    }
-    if (graph.outputs().empty() || !outputs.empty()) {
-      return Damaged("the outputs do not match the Output nodes");
-    }
+    QB_RETURN_IF_ERROR(ReadOutputs(graph, proto, std::move(outputs)));
     return graph;
   }
 
  private:
+  absl::Status ReadInputs(Graph& graph, const onnx::GraphProto& proto) {
+    for (const onnx::ValueInfoProto& input : proto.input()) {
+      QB_ASSIGN_OR_RETURN(TensorType type, TypeOf(input));
+      QB_RETURN_IF_ERROR(Define(input.name(), graph.AddInput(input.name(), std::move(type))));
+    }
+    return absl::OkStatus();
+  }
+
+  // `values` of the Output nodes, by name: each must be an output of the graph.
+  static absl::Status ReadOutputs(Graph& graph, const onnx::GraphProto& proto,
+                                  std::map<std::string, Node*> values) {
+    for (const onnx::ValueInfoProto& output : proto.output()) {
+      const auto found = values.find(output.name());
+      if (found == values.end()) {
+        return Damaged(absl::StrCat("output '", output.name(), "' has no node"));
+      }
+      graph.AddOutput(output.name(), found->second);
+      values.erase(found);
+    }
+    return graph.outputs().empty() || !values.empty()
+               ? Damaged("the outputs do not match the Output nodes")
+               : absl::OkStatus();
+  }
+
   absl::Status Define(const std::string& name, Node* node) {
     return values_.emplace(name, node).second
                ? absl::OkStatus()
@@ -95,9 +107,10 @@ class GraphReader {
         length > weights_.size() - offset || length != static_cast<uint64_t>(type.size_bytes())) {
       return Damaged(absl::StrCat("constant '", proto.name(), "' lies outside ", kWeightsEntry));
     }
-    return Define(proto.name(),
-                  graph.AddConstant(proto.name(), Tensor::Borrow(std::move(type),
-                                                                 weights_.data() + offset, owner_)));
+    return Define(
+        proto.name(),
+        graph.AddConstant(proto.name(),
+                          Tensor::Borrow(std::move(type), weights_.data() + offset, owner_)));
   }
 
   absl::StatusOr<std::vector<Node*>> Operands(const onnx::NodeProto& proto) const {
@@ -189,8 +202,7 @@ absl::StatusOr<Graph> GraphFromOnnx(absl::string_view model, absl::string_view w
                                                 static_cast<int>(model.size()));
   stream.SetRecursionLimit(32);
   onnx::ModelProto proto;
-  if (!proto.ParseFromCodedStream(&stream) ||
-      !stream.ConsumedEntireMessage()) {
+  if (!proto.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage()) {
     return Damaged("it is no ModelProto");
   }
   if (proto.opset_import_size() != 1 || proto.opset_import(0).domain() != kMbltDomain) {

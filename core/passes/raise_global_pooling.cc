@@ -60,13 +60,14 @@ absl::StatusOr<bool> RaiseGlobalPooling(Graph& graph, const RaiseGlobalPoolingOp
     if (!IsFloat(node->type().dtype) || node->shape().elements() == 0) {
       continue;
     }
-    if (IsSpatialMean(*node, AxesOfImage(options.channel_last))) {
-      QB_RETURN_IF_ERROR(Raise(graph, node, options.channel_last));
-      changed = true;
-    } else if (IsWholeImageAverage(*node)) {
-      QB_RETURN_IF_ERROR(Raise(graph, node, node->attrs<PoolingAttrs>().channel_last));
-      changed = true;
+    const bool is_mean = IsSpatialMean(*node, AxesOfImage(options.channel_last));
+    if (!is_mean && !IsWholeImageAverage(*node)) {
+      continue;
     }
+    const bool channel_last =
+        is_mean ? options.channel_last : node->attrs<PoolingAttrs>().channel_last;
+    QB_RETURN_IF_ERROR(Raise(graph, node, channel_last));
+    changed = true;
   }
   return changed;
 }

@@ -122,6 +122,14 @@ class Cli(unittest.TestCase):
                 self.assertIn(words, error["message"])
                 self.assertEqual(done.stderr, "")
 
+    def test_every_wrong_setting_is_a_violation_for_programs(self):
+        config = self.write("many.yaml", "calibraton: {}\ndevice: tpu\nllm: {apply: true}\n")
+        error = self.lines(self.call(*self.compile_flags(None, "x.mxq", "--compile-config", config),
+                                     jsonl="1"))[-1]
+        self.assertEqual([item["field"] for item in error["details"]["violations"]],
+                         ["calibraton", "device", "llm.apply"])
+        self.assertIn("nearest: calibration", error["details"]["violations"][0]["description"])
+
     # --- what commands say ---
 
     def test_check_lists_refused_settings(self):

@@ -19,7 +19,7 @@ struct CommandContext {
 
 struct Command {
   absl::string_view name;
-  absl::string_view summary;      // one line
+  absl::string_view summary;  // one line
   // What a person learns from --help. It ends with "Example: " and a command line.
   absl::string_view description;
   absl::Span<const FlagDef> flags;

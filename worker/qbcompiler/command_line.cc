@@ -15,6 +15,7 @@
 #include "core/base/spelling.h"
 #include "core/base/status_macros.h"
 #include "core/compiler/version.h"
+#include "core/config/compile_config.h"
 #include "core/config/schema.h"
 #include "worker/qbcompiler/command.h"
 
@@ -79,6 +80,20 @@ std::string HelpFor(const std::string& word, absl::Span<const std::string> rest)
     return command == nullptr ? GeneralHelp() : CommandHelp(*command);
   }
   return command != nullptr && AsksForHelp(rest) ? CommandHelp(*command) : "";
+}
+
+// What programs get besides the message: the settings that are wrong, one by one.
+Json ErrorDetails(const absl::Status& status) {
+  Json details = Json::Object();
+  const FailureCode code = FailureCodeOf(status);
+  if (code == FailureCode::kConfigError || code == FailureCode::kTargetError) {
+    Json violations = Json::Array();
+    for (const ConfigProblem& problem : ConfigProblemsOf(status)) {
+      violations.Append(Json::Object().Set("field", problem.path).Set("description", problem.text));
+    }
+    details.Set("violations", std::move(violations));
+  }
+  return details;
 }
 
 absl::Status UnknownCommand(const std::string& name) {
@@ -168,7 +183,7 @@ int RunCommandLine(absl::Span<const std::string> arguments, bool jsonl, const Ca
   if (status.ok()) {
     return 0;
   }
-  reporter.Error(status);
+  reporter.Error(status, ErrorDetails(status));
   return FailureRowOf(FailureCodeOf(status)).qbcompiler_exit;
 }
 

@@ -136,16 +136,19 @@ void Reporter::Print(absl::string_view text) {
   std::fflush(options_.answers);
 }
 
-void Reporter::Error(const absl::Status& status) {
+void Reporter::Error(const absl::Status& status, const Json& details) {
   const FailureRow& row = FailureRowOf(FailureCodeOf(status));
   absl::MutexLock lock(&mutex_);
   if (options_.jsonl) {
-    Json details = Json::Object();
-    details.Set("stage", stage_).Set("hint", row.hint);
+    Json all = Json::Object();
+    all.Set("stage", stage_).Set("hint", row.hint);
+    for (const auto& [key, value] : details.members()) {
+      all.Set(key, value);
+    }
     Emit("error", Json::Object()
                       .Set("code", row.name)
                       .Set("message", absl::string_view(status.message()))
-                      .Set("details", std::move(details)));
+                      .Set("details", std::move(all)));
     return;
   }
   ClearLine();

@@ -50,8 +50,9 @@ class Reporter final : public ProgressSink {
   // Ends the run. `fields` are the members of the JSONL result; `text` is what a person reads on
   // stdout.
   void Result(const Json& fields, absl::string_view text);
-  // Ends the run with the status' failure code.
-  void Error(const absl::Status& status);
+  // Ends the run with the status' failure code. `details` are further members of the JSONL error's
+  // details.
+  void Error(const absl::Status& status, const Json& details = Json::Object());
 
  private:
   void Emit(absl::string_view type, const Json& fields) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
