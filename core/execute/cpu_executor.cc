@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/status_macros.h"
+#include "core/execute/cut_axis.h"
 #include "core/execute/execution_plan.h"
 #include "core/execute/executor.h"
 #include "core/execute/single_thread.h"
@@ -77,6 +78,10 @@ class CpuExecutor final : public FloatExecutor {
       if (value != results[i].raw() && results[i].size_bytes() > 0) {
         std::memcpy(results[i].mutable_raw(), value, static_cast<size_t>(results[i].size_bytes()));
       }
+    }
+    for (const OutputTrim& trim : plan_.trims) {
+      const auto* count = static_cast<const int64_t*>(own.addresses()[trim.count]);
+      results[trim.output] = CutAxis(results[trim.output], trim.axis, *count);
     }
     *outputs = std::move(results);
     return absl::OkStatus();

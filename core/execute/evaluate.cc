@@ -5,9 +5,11 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/status_macros.h"
+#include "core/execute/cut_axis.h"
 #include "core/execute/kernels/all_kernels.h"
 #include "core/execute/single_thread.h"
 #include "core/ops/op_def.h"
+#include "core/ops/selection.h"
 #include <dnnl.hpp>
 
 namespace qb {
@@ -46,12 +48,20 @@ absl::StatusOr<Tensor> Compute(const Node& node, absl::Span<const Tensor> operan
 absl::StatusOr<Tensor> EvaluateNode(const Node& node, absl::Span<const Tensor> operands) {
   QB_CHECK(static_cast<int64_t>(operands.size()) == node.operand_count());
   for (size_t i = 0; i < operands.size(); ++i) {
-    QB_CHECK(operands[i].type() == node.operand(static_cast<int64_t>(i))->type());
+    const Node& operand = *node.operand(static_cast<int64_t>(i));
+    QB_CHECK(operands[i].type() == operand.type() || operand.op() == OpKind::kTrim);
   }
   switch (execute::KernelRowOf(node.op()).role) {
     case execute::NodeRole::kConstant:
       return node.constant();
     case execute::NodeRole::kAlias:
+      if (node.op() == OpKind::kTrim) {
+        return execute::CutAxis(operands[0], node.attrs<TrimAttrs>().axis,
+                                operands[1].data<int64_t>()[0]);
+      }
+      if (operands[0].elements() != node.shape().elements()) {
+        return operands[0];  // below a Trim
+      }
       return operands[0].Reshaped(node.shape());
     case execute::NodeRole::kInput:
       return absl::UnimplementedError(

@@ -9,6 +9,7 @@
 #include "core/base/status_macros.h"
 #include "core/execute/arena_planner.h"
 #include "core/execute/kernels/all_kernels.h"
+#include "core/ops/selection.h"
 
 namespace qb::execute {
 namespace {
@@ -32,6 +33,7 @@ class Planner {
                        " bytes; at most ", options_.most_arena_bytes, " are allowed"));
     }
     for (const Node* output : graph_.outputs()) {
+      AddTrims(*output);
       plan_.outputs.push_back(IndexOf(output));
     }
     return std::move(plan_);
@@ -90,6 +92,17 @@ class Planner {
     return absl::OkStatus();
   }
 
+  void AddTrims(const Node& output) {
+    const Node* value = output.operand(0);
+    while (value->op() == OpKind::kTrim || value->op() == OpKind::kIdentity) {
+      if (value->op() == OpKind::kTrim) {
+        plan_.trims.push_back(
+            {plan_.outputs.size(), value->attrs<TrimAttrs>().axis, IndexOf(value->operand(1))});
+      }
+      value = value->operand(0);
+    }
+  }
+
   bool IsAlias(size_t value) const {
     return KernelRowOf(plan_.steps[value].node->op()).role == NodeRole::kAlias;
   }
@@ -110,6 +123,9 @@ class Planner {
       for (size_t operand : step.operands) {
         int64_t& last = last_use_[RootOf(operand)];
         last = std::max(last, is_output ? kUntilTheEnd : static_cast<int64_t>(step.value));
+      }
+      if (step.node->op() == OpKind::kTrim) {  // outputs are cut after the last step
+        last_use_[RootOf(step.operands[1])] = kUntilTheEnd;
       }
     }
   }

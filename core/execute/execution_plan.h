@@ -32,10 +32,18 @@ struct PlannedStep {
   bool observed = false;
 };
 
+// Of an output only the first elements along an axis count, as many as a value says.
+struct OutputTrim {
+  size_t output = 0;  // into the run's outputs
+  int64_t axis = 0;
+  size_t count = 0;  // the value, an int64 scalar
+};
+
 struct ExecutionPlan {
   std::vector<PlannedStep> steps;
   std::vector<Place> places;    // by index of value
   std::vector<size_t> outputs;  // values, in the order of graph.outputs()
+  std::vector<OutputTrim> trims;
   int64_t arena_bytes = 0;
   int64_t largest_live_bytes = 0;
   int64_t packed_weight_bytes = 0;

@@ -51,7 +51,8 @@ class FloatExecutor {
   virtual std::unique_ptr<Context> NewContext() const = 0;
 
   // Runs the graph once. `inputs` in the order of graph.inputs(), each of exactly the input's type.
-  // `outputs` gets owned tensors in the order of graph.outputs().
+  // `outputs` gets owned tensors in the order of graph.outputs(), of their types but for an output
+  // below a Trim, which is cut to what the run found (core/ops/selection.h).
   // Errors: InvalidArgument when inputs differ in number or type from the graph's ("input 'x': got
   // float32[1x3], the model takes float32[1x4]"), or an index of Gather is out of range.
   absl::Status Run(Context& context, absl::Span<const Tensor> inputs, const RunOptions& options,

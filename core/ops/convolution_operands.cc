@@ -17,9 +17,9 @@ absl::Status CheckTypes(const InferenceInput& input) {
     }
   }
   const DType dtype = input.type(kInput).dtype;
-  if (!IsFloat(dtype)) {
+  if (!IsFloat(dtype) && dtype != DType::kInt32) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the input is ", DTypeName(dtype), "; accepted: a float type"));
+        absl::StrCat("the input is ", DTypeName(dtype), "; accepted: a float type or int32"));
   }
   for (size_t i = 1; i < input.operands.size(); ++i) {
     if (input.operands[i]->type().dtype != dtype) {

@@ -1,4 +1,5 @@
 // The operators of movement.h that resample or rearrange images.
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -12,8 +13,9 @@
 namespace qb {
 namespace {
 
-constexpr std::array<absl::string_view, 4> kTransformModes = {"half_pixel", "pytorch_half_pixel",
-                                                              "asymmetric", "align_corners"};
+constexpr std::array<absl::string_view, 7> kTransformModes = {
+    "half_pixel",    "half_pixel_symmetric", "pytorch_half_pixel",  "asymmetric",
+    "align_corners", "tf_crop_and_resize",   "tf_half_pixel_for_nn"};
 constexpr std::array<absl::string_view, 4> kNearestModes = {"round_prefer_floor",
                                                             "round_prefer_ceil", "floor", "ceil"};
 
@@ -68,7 +70,18 @@ absl::StatusOr<TensorType> InferResize(const InferenceInput& input) {
   if (!std::isfinite(attrs.cubic_coeff_a)) {
     return absl::InvalidArgumentError("cubic_coeff_a is not finite");
   }
+  const bool finite = std::all_of(attrs.roi.begin(), attrs.roi.end(),
+                                  [](float share) { return std::isfinite(share); });
+  if (!finite || (!attrs.roi.empty() && attrs.roi.size() != 2 * rank)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "roi has ", attrs.roi.size(), " entries or one that is not finite; accepted: ", 2 * rank,
+        " numbers or none"));
+  }
   return TensorType{type.dtype, Shape(attrs.sizes)};
+}
+
+bool IsPlainResize(const ResizeAttrs& attrs) {
+  return !attrs.exclude_outside && !attrs.antialias && attrs.transform_mode != "tf_crop_and_resize";
 }
 
 absl::StatusOr<TensorType> InferDepthToSpace(const InferenceInput& input) {

@@ -104,7 +104,8 @@ struct EnumNames<ResizeMode> {
 };
 
 // Names of the coordinate transforms and rounding modes are those of ONNX Resize:
-// transform_mode half_pixel, pytorch_half_pixel, asymmetric, align_corners;
+// transform_mode half_pixel, half_pixel_symmetric, pytorch_half_pixel, asymmetric, align_corners,
+// tf_crop_and_resize, tf_half_pixel_for_nn;
 // nearest_mode round_prefer_floor, round_prefer_ceil, floor, ceil.
 // `sizes` is the whole result shape; `scales` has one factor per axis (result / operand as the
 // model gave it: it enters the coordinate formula, so it is kept beside sizes).
@@ -115,6 +116,14 @@ struct ResizeAttrs final : AttributesOf<ResizeAttrs> {
   std::vector<int64_t> sizes;
   std::vector<float> scales;
   float cubic_coeff_a = -0.75f;
+  // Taps outside the operand count nothing; else they repeat its border.
+  bool exclude_outside = false;
+  // Where an axis shrinks, linear and cubic take so many taps that all elements count.
+  bool antialias = false;
+  // For tf_crop_and_resize: starts, then ends of the region along every axis, as shares of it (empty:
+  // all), and the value of places outside the operand.
+  std::vector<float> roi;
+  float extrapolation_value = 0.0f;
   template <typename Self, typename Visitor>
   static void VisitFields(Self& self, Visitor&& visit) {
     visit("mode", self.mode);
@@ -123,8 +132,15 @@ struct ResizeAttrs final : AttributesOf<ResizeAttrs> {
     visit("sizes", self.sizes);
     visit("scales", self.scales);
     visit("cubic_coeff_a", self.cubic_coeff_a);
+    visit("exclude_outside", self.exclude_outside);
+    visit("antialias", self.antialias);
+    visit("roi", self.roi);
+    visit("extrapolation_value", self.extrapolation_value);
   }
 };
+
+// True when every result depends on the operand as plain nearest, linear or cubic interpolation says.
+bool IsPlainResize(const ResizeAttrs& attrs);
 
 enum class DepthOrder { kDcr, kCrd };
 

@@ -1,4 +1,4 @@
-// Batchnorm (inference form) and Softmax.
+// Batchnorm (inference form), Softmax, and the normalizations by statistics of the sample itself.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,47 @@ struct SoftmaxAttrs final : AttributesOf<SoftmaxAttrs> {
   }
 };
 
+// Operands: x, scale, bias? -> x's type. Over all axes from `axis` (>= 0) on: y = (x - mean) /
+// sqrt(var + epsilon) * scale + bias; scale and bias have the shape of those axes.
+struct LayerNormalizationAttrs final : AttributesOf<LayerNormalizationAttrs> {
+  static constexpr int64_t kInput = 0, kScale = 1, kBias = 2;
+  int64_t axis = 0;
+  float epsilon = 1e-5f;
+  template <typename Self, typename Visitor>
+  static void VisitFields(Self& self, Visitor&& visit) {
+    visit("axis", self.axis);
+    visit("epsilon", self.epsilon);
+  }
+};
+
+// Operands: x, scale. Over all axes from `axis` (>= 0) on: y = x / sqrt(mean(x^2) + epsilon) * scale.
+struct RmsNormalizationAttrs final : AttributesOf<RmsNormalizationAttrs> {
+  int64_t axis = 0;
+  float epsilon = 1e-5f;
+  template <typename Self, typename Visitor>
+  static void VisitFields(Self& self, Visitor&& visit) {
+    visit("axis", self.axis);
+    visit("epsilon", self.epsilon);
+  }
+};
+
+// Operands: x [N, C, ...], scale [C], bias [C] -> x's type. Statistics over the C / num_groups
+// channels of a group and all axes behind; num_groups = C is instance normalization.
+struct GroupNormalizationAttrs final : AttributesOf<GroupNormalizationAttrs> {
+  static constexpr int64_t kInput = 0, kScale = 1, kBias = 2;
+  int64_t num_groups = 1;
+  float epsilon = 1e-5f;
+  template <typename Self, typename Visitor>
+  static void VisitFields(Self& self, Visitor&& visit) {
+    visit("num_groups", self.num_groups);
+    visit("epsilon", self.epsilon);
+  }
+};
+
 absl::StatusOr<TensorType> InferBatchnorm(const InferenceInput& input);
 absl::StatusOr<TensorType> InferSoftmax(const InferenceInput& input);
+absl::StatusOr<TensorType> InferLayerNormalization(const InferenceInput& input);
+absl::StatusOr<TensorType> InferRmsNormalization(const InferenceInput& input);
+absl::StatusOr<TensorType> InferGroupNormalization(const InferenceInput& input);
 
 }  // namespace qb

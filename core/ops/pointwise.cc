@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/check.h"
+#include "core/ops/trigonometry.h"
 
 namespace qb {
 
@@ -67,9 +67,18 @@ bool IsPointwise(OpKind kind) {
     case OpKind::kCeil:
     case OpKind::kFloor:
     case OpKind::kSoftplus:
+    case OpKind::kCelu:
+    case OpKind::kSelu:
+    case OpKind::kGelu:
+    case OpKind::kMish:
+    case OpKind::kSoftsign:
+    case OpKind::kShrink:
+    case OpKind::kThresholdedRelu:
+    case OpKind::kRound:
+    case OpKind::kSign:
       return true;
     default:
-      return false;
+      return IsTrigonometric(kind);
   }
 }
 
@@ -78,6 +87,15 @@ namespace {
 double Sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 
 double Clamp(double x, double least, double most) { return std::min(std::max(x, least), most); }
+
+double Gelu(double x, bool approximate) {
+  constexpr double kSqrtHalf = 0.70710678118654752440;
+  constexpr double kSqrtTwoOverPi = 0.79788456080286535588;
+  return approximate ? 0.5 * x * (1.0 + std::tanh(kSqrtTwoOverPi * (x + 0.044715 * x * x * x)))
+                     : 0.5 * x * (1.0 + std::erf(x * kSqrtHalf));
+}
+
+double Softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
 
 double EvaluateWithAttributes(const Node& node, double x) {
   switch (node.op()) {
@@ -95,10 +113,26 @@ double EvaluateWithAttributes(const Node& node, double x) {
     }
     case OpKind::kElu:
       return x < 0.0 ? node.attrs<EluAttrs>().leaky_alpha * std::expm1(x) : x;
+    case OpKind::kCelu: {
+      const double alpha = node.attrs<CeluAttrs>().alpha;
+      return std::max(x, 0.0) + std::min(0.0, alpha * std::expm1(x / alpha));
+    }
+    case OpKind::kSelu: {
+      const auto& attrs = node.attrs<SeluAttrs>();
+      return attrs.gamma * (x > 0.0 ? x : attrs.alpha * std::expm1(x));
+    }
+    case OpKind::kGelu:
+      return Gelu(x, node.attrs<GeluAttrs>().approximate);
+    case OpKind::kShrink: {
+      const auto& attrs = node.attrs<ShrinkAttrs>();
+      const double beyond = x > attrs.lambd ? x - attrs.bias : 0.0;
+      return x < -attrs.lambd ? x + attrs.bias : beyond;
+    }
+    case OpKind::kThresholdedRelu:
+      return x > node.attrs<ThresholdedReluAttrs>().alpha ? x : 0.0;
     default:
-      QB_CHECK_MSG(false, "not a pointwise operator: ", OpDefOf(node.op()).name);
+      return EvaluateTrigonometric(node.op(), x);
   }
-  return x;
 }
 
 }  // namespace
@@ -132,7 +166,15 @@ double EvaluatePointwise(const Node& node, double x) {
     case OpKind::kFloor:
       return std::floor(x);
     case OpKind::kSoftplus:
-      return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
+      return Softplus(x);
+    case OpKind::kMish:
+      return x * std::tanh(Softplus(x));
+    case OpKind::kSoftsign:
+      return x / (1.0 + std::abs(x));
+    case OpKind::kRound:
+      return std::nearbyint(x);
+    case OpKind::kSign:
+      return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x;
     default:
       return EvaluateWithAttributes(node, x);
   }

@@ -7,8 +7,8 @@
 
 namespace qb {
 
-// Relu, Tanh, HardSwish, Swish, Exp, Log, Sqrt, Abs, Neg, Erf, Ceil, Floor, Softplus, Identity:
-// NoAttrs.
+// Relu, Tanh, HardSwish, Swish, Exp, Log, Sqrt, Abs, Neg, Erf, Ceil, Floor, Softplus, Mish, Softsign,
+// Round (halves to even), Sign, the trigonometric and hyperbolic functions, Identity: NoAttrs.
 
 // x < 0 ? leaky_alpha * x : x.
 struct LeakyReluAttrs final : AttributesOf<LeakyReluAttrs> {
@@ -56,6 +56,55 @@ struct HardSigmoidAttrs final : AttributesOf<HardSigmoidAttrs> {
   static void VisitFields(Self& self, Visitor&& visit) {
     visit("alpha", self.alpha);
     visit("beta", self.beta);
+  }
+};
+
+// max(0, x) + min(0, alpha (exp(x / alpha) - 1)).
+struct CeluAttrs final : AttributesOf<CeluAttrs> {
+  float alpha = 1.0f;
+  template <typename Self, typename Visitor>
+  static void VisitFields(Self& self, Visitor&& visit) {
+    visit("alpha", self.alpha);
+  }
+};
+
+// gamma * (x > 0 ? x : alpha (exp(x) - 1)).
+struct SeluAttrs final : AttributesOf<SeluAttrs> {
+  float alpha = 1.67326319217681884765625f;
+  float gamma = 1.05070102214813232421875f;
+  template <typename Self, typename Visitor>
+  static void VisitFields(Self& self, Visitor&& visit) {
+    visit("alpha", self.alpha);
+    visit("gamma", self.gamma);
+  }
+};
+
+// x / 2 * (1 + erf(x / sqrt 2)); approximate: x / 2 * (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).
+struct GeluAttrs final : AttributesOf<GeluAttrs> {
+  bool approximate = false;
+  template <typename Self, typename Visitor>
+  static void VisitFields(Self& self, Visitor&& visit) {
+    visit("approximate", self.approximate);
+  }
+};
+
+// x < -lambd ? x + bias : x > lambd ? x - bias : 0. Hardshrink has bias 0, Softshrink bias = lambd.
+struct ShrinkAttrs final : AttributesOf<ShrinkAttrs> {
+  float lambd = 0.5f;
+  float bias = 0.0f;
+  template <typename Self, typename Visitor>
+  static void VisitFields(Self& self, Visitor&& visit) {
+    visit("lambd", self.lambd);
+    visit("bias", self.bias);
+  }
+};
+
+// x > alpha ? x : 0.
+struct ThresholdedReluAttrs final : AttributesOf<ThresholdedReluAttrs> {
+  float alpha = 1.0f;
+  template <typename Self, typename Visitor>
+  static void VisitFields(Self& self, Visitor&& visit) {
+    visit("alpha", self.alpha);
   }
 };
 

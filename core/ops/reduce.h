@@ -1,4 +1,4 @@
-// ReduceMean, ReduceSum, ReduceMax, ReduceMin.
+// ReduceMean, ReduceSum, ReduceMax, ReduceMin, ReduceProd.
 #pragma once
 
 #include <cstdint>

@@ -89,6 +89,10 @@ TEST(ConvertLayout, OperatorsMoveAlong) {
            "t = Slice(a) {axis=[2], start=[1], end=[3], step=[1]} "
            "r = SpaceToDepth(t) {block_size=2}",
            "r = ReduceMean(a) {reduce_axes=[2]}",
+           R"(m = TensorCmp(a, c8) {kind="gt"} n = Logical(m) {kind="not"} r = Where(n, a, c8))",
+           "r = ReduceProd(a) {reduce_axes=[3]}",
+           R"(r = Resize(a) {transform_mode="tf_crop_and_resize", sizes=[1, 8, 3, 3], )"
+           "scales=[1, 1, 1, 0.375], roi=[0, 0, 0, 0.25, 1, 1, 1, 0.75]}",
            "r = Gather(a, i) {axis=1}",
            "t = GlobalAveragePooling(a) r = Expand(t) {shape=[1, 8, 2, 3]}",
        }) {

@@ -132,6 +132,13 @@ absl::Status FollowResize(StoredLayout& layout, Node* node) {
   auto& attrs = node->mutable_attrs<ResizeAttrs>();
   attrs.sizes = Stored(attrs.sizes, map);
   attrs.scales = Stored(attrs.scales, map);
+  if (!attrs.roi.empty()) {
+    const auto middle = attrs.roi.begin() + static_cast<int64_t>(map.size());
+    std::vector<float> roi = Stored(std::vector<float>(attrs.roi.begin(), middle), map);
+    const std::vector<float> ends = Stored(std::vector<float>(middle, attrs.roi.end()), map);
+    roi.insert(roi.end(), ends.begin(), ends.end());
+    attrs.roi = std::move(roi);
+  }
   return Finish(layout, node, std::move(map));
 }
 
@@ -280,7 +287,12 @@ constexpr auto kRules = std::to_array<LayoutRule>({
     {OpKind::kPow, AlignElementwise},
     {OpKind::kMaximum, AlignElementwise},
     {OpKind::kMinimum, AlignElementwise},
+    {OpKind::kMod, AlignElementwise},
     {OpKind::kPRelu, AlignElementwise},
+    {OpKind::kBitwise, AlignElementwise},
+    {OpKind::kTensorCmp, AlignElementwise},
+    {OpKind::kLogical, AlignElementwise},
+    {OpKind::kWhere, AlignElementwise},
     {OpKind::kBatchnorm, FollowBatchnorm},
     {OpKind::kSoftmax, FollowSoftmax},
     {OpKind::kPooling, ConvertImageOp},
@@ -289,6 +301,7 @@ constexpr auto kRules = std::to_array<LayoutRule>({
     {OpKind::kReduceSum, FollowReduce},
     {OpKind::kReduceMax, FollowReduce},
     {OpKind::kReduceMin, FollowReduce},
+    {OpKind::kReduceProd, FollowReduce},
     {OpKind::kReshape, ConvertReshape},
     {OpKind::kTranspose, AbsorbTranspose},
     {OpKind::kConcatenate, AlignConcatenate},

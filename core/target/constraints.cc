@@ -227,6 +227,9 @@ Finding ImageResize(const Node& node, const TargetSpec&) {
     return std::nullopt;
   }
   const ResizeAttrs& attrs = node.attrs<ResizeAttrs>();
+  if (!IsPlainResize(attrs)) {
+    return "antialias, exclude_outside or tf_crop_and_resize";
+  }
   if (attrs.mode != ResizeMode::kCubic && node.shape().rank() == 4) {
     return std::nullopt;
   }

@@ -1,5 +1,6 @@
 #include "tests/conformance/conformance_case.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -46,6 +47,32 @@ absl::Status CompareAs(const Tensor& got, const Tensor& expected) {
       equal = equal || (std::isnan(a) && std::isnan(b)) ||
               std::abs(double{a} - double{b}) <= kAbsolute + kRelative * std::abs(double{b});
     }
+    if (!equal) {
+      return absl::InternalError(absl::StrCat("element ", i, " is ", a, ", expected ", b));
+    }
+  }
+  return absl::OkStatus();
+}
+
+double ValueOfHalf(uint16_t bits) {
+  const int exponent = (bits >> 10) & 0x1f;
+  const int fraction = bits & 0x3ff;
+  double magnitude =
+      std::ldexp(exponent == 0 ? fraction : fraction + 1024, std::max(exponent, 1) - 25);
+  if (exponent == 0x1f) {
+    magnitude = fraction == 0 ? HUGE_VAL : NAN;
+  }
+  return (bits & 0x8000) != 0 ? -magnitude : magnitude;
+}
+
+// Two roundings to ten bits of fraction may lie between the results.
+absl::Status CompareHalves(const Tensor& got, const Tensor& expected) {
+  constexpr double kHalfRelative = 1.0 / 512;
+  for (int64_t i = 0; i < got.elements(); ++i) {
+    const double a = ValueOfHalf(got.data<uint16_t>()[i]);
+    const double b = ValueOfHalf(expected.data<uint16_t>()[i]);
+    const bool equal = a == b || (std::isnan(a) && std::isnan(b)) ||
+                       std::abs(a - b) <= kAbsolute + kHalfRelative * std::abs(b);
     if (!equal) {
       return absl::InternalError(absl::StrCat("element ", i, " is ", a, ", expected ", b));
     }
@@ -115,6 +142,8 @@ absl::Status CompareTensors(const Tensor& got, const Tensor& expected) {
       return CompareAs<float>(got, expected);
     case DType::kFloat64:
       return CompareAs<double>(got, expected);
+    case DType::kFloat16:
+      return CompareHalves(got, expected);
     default:
       return got.Equals(expected) ? absl::OkStatus() : absl::InternalError("the bytes differ");
   }

@@ -12,6 +12,7 @@
 #include "core/execute/kernels/onednn.h"
 #include "core/execute/kernels/onednn_activation.h"
 #include "core/execute/kernels/permute.h"
+#include "core/execute/kernels/plain_convolution.h"
 #include "core/execute/kernels/weight_pack.h"
 #include "core/execute/kernels/window_reach.h"
 
@@ -150,12 +151,11 @@ class ConvolutionKernel final : public Kernel {
 }  // namespace
 
 KernelOr MakeConvolution(const KernelRequest& request) {
-  if (request.node->type().dtype != DType::kFloat32) {
-    return absl::UnimplementedError(absl::StrCat(
-        "no kernel for ", DTypeName(request.node->type().dtype), "; there is float32"));
-  }
   if (request.operand_shape(0).elements() == 0) {
     return absl::InvalidArgumentError("the operand has no elements");
+  }
+  if (request.node->type().dtype != DType::kFloat32) {
+    return MakePlainConvolution(request);
   }
   return MakeGuarded([&]() -> KernelOr { return std::make_unique<ConvolutionKernel>(request); });
 }

@@ -16,7 +16,8 @@ struct TypeTag {
   using type = T;
 };
 
-// Calls visit(TypeTag<T>{}) for the types that arithmetic runs in. Errors: Unimplemented otherwise.
+// Calls visit(TypeTag<T>{}) for the types that arithmetic runs in; the others are widened to these
+// (widening.h). Errors: Unimplemented for types that are no numbers.
 template <typename Visitor>
 KernelOr DispatchArithmetic(DType dtype, Visitor&& visit) {
   switch (dtype) {
@@ -28,9 +29,10 @@ KernelOr DispatchArithmetic(DType dtype, Visitor&& visit) {
       return visit(TypeTag<int32_t>{});
     case DType::kInt64:
       return visit(TypeTag<int64_t>{});
+    case DType::kUint64:
+      return visit(TypeTag<uint64_t>{});
     default:
-      return absl::UnimplementedError(absl::StrCat(
-          "no kernel for ", DTypeName(dtype), "; there are float32, float64, int32 and int64"));
+      return absl::UnimplementedError(absl::StrCat("no kernel for ", DTypeName(dtype)));
   }
 }
 

@@ -6,9 +6,9 @@
 #include <type_traits>
 
 #include "core/execute/kernels/all_kernels.h"
+#include "core/execute/kernels/binary_loop.h"
 #include "core/execute/kernels/clamp.h"
 #include "core/execute/kernels/dtype_dispatch.h"
-#include "core/execute/strided_loop.h"
 
 namespace qb::execute {
 namespace {
@@ -39,7 +39,7 @@ struct Multiply {
 struct Divide {
   template <typename T>
   T operator()(T a, T b) const {
-    if constexpr (std::is_integral_v<T>) {
+    if constexpr (std::is_signed_v<T> && std::is_integral_v<T>) {
       // Zero was refused before the loop; the smallest number divided by -1 wraps.
       return b == -1 ? Subtract()(T{0}, a) : static_cast<T>(a / b);
     } else {
@@ -76,37 +76,6 @@ struct Minimum {
   }
 };
 
-// One operand's part of an inner loop.
-template <typename T>
-struct StridedRow {
-  const T* data;
-  int64_t stride;
-};
-
-// The usual strides, 0 and 1, get loops of their own, which vectorize.
-template <typename T, typename Function>
-void RunRow(StridedRow<T> a, StridedRow<T> b, T* out, int64_t count, Function function) {
-  if (a.stride == 1 && b.stride == 1) {
-    for (int64_t i = 0; i < count; ++i) {
-      out[i] = function(a.data[i], b.data[i]);
-    }
-  } else if (a.stride == 1 && b.stride == 0) {
-    const T scalar = *b.data;
-    for (int64_t i = 0; i < count; ++i) {
-      out[i] = function(a.data[i], scalar);
-    }
-  } else if (a.stride == 0 && b.stride == 1) {
-    const T scalar = *a.data;
-    for (int64_t i = 0; i < count; ++i) {
-      out[i] = function(scalar, b.data[i]);
-    }
-  } else {
-    for (int64_t i = 0; i < count; ++i) {
-      out[i] = function(a.data[i * a.stride], b.data[i * b.stride]);
-    }
-  }
-}
-
 template <typename T>
 bool ContainsZero(const T* values, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
@@ -119,27 +88,17 @@ bool ContainsZero(const T* values, int64_t count) {
 
 template <typename T, typename Op>
 std::unique_ptr<Kernel> MakeLoop(const KernelRequest& request, Op op) {
-  const Shape& result = request.node->shape();
-  StridedLoop<2> loop =
-      JoinLoops<2>(result.dims(), {BroadcastStrides(request.operand_shape(0), result),
-                                   BroadcastStrides(request.operand_shape(1), result)});
   const Clamp<T> clamp = ClampOf<T>(request.node->attrs<ElementwiseAttrs>().activation);
   // The divisors to look at before the loop; none where zero is fine.
   constexpr bool kRefusesZero = std::is_integral_v<T> && std::is_same_v<Op, Divide>;
   const int64_t checked = kRefusesZero ? request.operand_shape(1).elements() : 0;
   return MakeBodyKernel(
-      [loop = std::move(loop), clamp, op, checked](const KernelArgs& args) -> absl::Status {
-        const T* a = args.operand<T>(0);
-        const T* b = args.operand<T>(1);
-        if (ContainsZero(b, checked)) {
+      [loop = BroadcastLoop(request), clamp, op, checked](const KernelArgs& args) -> absl::Status {
+        if (ContainsZero(args.operand<T>(1), checked)) {
           return absl::InvalidArgumentError("integer division by zero");
         }
-        T* out = args.output<T>();
-        const auto function = [clamp, op](T left, T right) { return clamp(op(left, right)); };
-        loop.ForEachRow([&](int64_t at, const std::array<int64_t, 2>& offsets) {
-          RunRow<T>({a + offsets[0], loop.strides[0].back()},
-                    {b + offsets[1], loop.strides[1].back()}, out + at, loop.inner(), function);
-        });
+        RunBinaryLoop<T, T>(loop, args,
+                            [clamp, op](T left, T right) { return clamp(op(left, right)); });
         return absl::OkStatus();
       },
       {.in_place = true});

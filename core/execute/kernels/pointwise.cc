@@ -1,6 +1,7 @@
 // One operand, element by element.
 #include "core/ops/pointwise.h"
 
+#include <algorithm>
 #include <cmath>
 #include <type_traits>
 
@@ -12,6 +13,17 @@
 
 namespace qb::execute {
 namespace {
+
+constexpr float kSqrtHalf = 0.70710678f;
+
+template <typename T>
+bool IsBelowZero(T x) {
+  if constexpr (std::is_signed_v<T>) {
+    return x < T{0};
+  } else {
+    return false;
+  }
+}
 
 template <typename T, typename Function>
 std::unique_ptr<Kernel> MakeLoop(const KernelRequest& request, Function function) {
@@ -25,6 +37,14 @@ std::unique_ptr<Kernel> MakeLoop(const KernelRequest& request, Function function
         }
       },
       {.in_place = true});
+}
+
+// By the definition in double: functions that no network spends its time in.
+template <typename T>
+KernelOr MakeByDefinition(const KernelRequest& request) {
+  return MakeLoop<T>(request, [node = request.node](T x) {
+    return static_cast<T>(EvaluatePointwise(*node, static_cast<double>(x)));
+  });
 }
 
 // Clamps and piecewise linear functions: plain loops that the compiler vectorizes.
@@ -67,8 +87,14 @@ KernelOr MakeLinear(const KernelRequest& request) {
       return MakeLoop<T>(request, [](T x) { return std::ceil(x); });
     case OpKind::kFloor:
       return MakeLoop<T>(request, [](T x) { return std::floor(x); });
+    case OpKind::kRound:
+      return MakeLoop<T>(request, [](T x) { return std::nearbyint(x); });
+    case OpKind::kThresholdedRelu: {
+      const T alpha = static_cast<T>(node.attrs<ThresholdedReluAttrs>().alpha);
+      return MakeLoop<T>(request, [alpha](T x) { return x > alpha ? x : T{0}; });
+    }
     default:
-      return absl::UnimplementedError("no kernel");
+      return MakeByDefinition<T>(request);
   }
 }
 
@@ -98,6 +124,14 @@ KernelOr MakeTranscendental(const KernelRequest& request) {
       } else {
         return MakeLoop<T>(request, [](T x) { return std::erf(x); });
       }
+    case OpKind::kGelu:
+      if constexpr (std::is_same_v<T, float>) {
+        if (!node.attrs<GeluAttrs>().approximate) {
+          return MakeLoop<float>(
+              request, [](float x) { return 0.5f * x * (1.0f + ErrorFunction(x * kSqrtHalf)); });
+        }
+      }
+      return MakeByDefinition<T>(request);
     case OpKind::kSoftplus:
       // log(1 + e^x) without overflow for large x.
       return MakeLoop<T>(
@@ -113,15 +147,22 @@ KernelOr MakeInteger(const KernelRequest& request) {
   using U = std::make_unsigned_t<T>;
   switch (request.node->op()) {
     case OpKind::kRelu:
-      return MakeLoop<T>(request, [](T x) { return x < 0 ? T{0} : x; });
+      return MakeLoop<T>(request, [](T x) { return std::max(x, T{0}); });
+    case OpKind::kSign:
+      return MakeLoop<T>(request, [](T x) { return static_cast<T>((x > T{0}) - IsBelowZero(x)); });
+    case OpKind::kShrink:
+      return MakeLoop<T>(request, [node = request.node](T x) {
+        return ClampCast<T>(EvaluatePointwise(*node, static_cast<double>(x)));
+      });
     case OpKind::kClip: {
       const auto& attrs = request.node->attrs<ClipAttrs>();
       return MakeLoop<T>(request, Clamp<T>{ClampCast<T>(attrs.clip_min_value),
                                            ClampCast<T>(attrs.clip_max_value)});
     }
     case OpKind::kAbs:
-      return MakeLoop<T>(request,
-                         [](T x) { return x < 0 ? static_cast<T>(U{0} - static_cast<U>(x)) : x; });
+      return MakeLoop<T>(request, [](T x) {
+        return IsBelowZero(x) ? static_cast<T>(U{0} - static_cast<U>(x)) : x;
+      });
     case OpKind::kNeg:
       return MakeLoop<T>(request, [](T x) { return static_cast<T>(U{0} - static_cast<U>(x)); });
     default:

@@ -15,7 +15,8 @@ T Sloped(T x, T slope) {
   if constexpr (std::is_integral_v<T>) {
     // Wraps around as in two's complement, which signed arithmetic of C++ does not promise.
     using Bits = std::make_unsigned_t<T>;
-    return x < 0 ? static_cast<T>(static_cast<Bits>(x) * static_cast<Bits>(slope)) : x;
+    const bool below_zero = std::is_signed_v<T> && x < T{0};
+    return below_zero ? static_cast<T>(static_cast<Bits>(x) * static_cast<Bits>(slope)) : x;
   } else {
     return x < 0 ? x * slope : x;
   }

@@ -1,4 +1,4 @@
-// ReduceMean, ReduceSum, ReduceMax, ReduceMin.
+// ReduceMean, ReduceSum, ReduceMax, ReduceMin, ReduceProd.
 #include "core/ops/reduce.h"
 
 #include <algorithm>
@@ -74,6 +74,8 @@ KernelOr MakeReduce(const KernelRequest& request) {
         return MakeLoop<T>(request, Sum<T>(), /*mean=*/false);
       case OpKind::kReduceMax:
         return MakeLoop<T>(request, Largest<T>(), /*mean=*/false);
+      case OpKind::kReduceProd:
+        return MakeLoop<T>(request, Product<T>(), /*mean=*/false);
       default:
         QB_CHECK(request.node->op() == OpKind::kReduceMin);
         return MakeLoop<T>(request, Smallest<T>(), /*mean=*/false);

@@ -12,21 +12,45 @@
 namespace qb::execute {
 namespace {
 
+// One axis of a resize: elements before and after, the factor, and the region as shares.
+struct ResizeAxis {
+  int64_t from = 0;
+  int64_t to = 0;
+  float scale = 1.0f;
+  float roi_start = 0.0f;
+  float roi_end = 1.0f;
+};
+
 // The operand's coordinate of result position `i`. In float, as ONNX Runtime computes it: ties of
 // the nearest modes depend on the rounding. Source: ONNX Resize, coordinate_transformation_mode.
-float SourceCoordinate(const std::string& transform, int64_t i, float scale, int64_t from,
-                       int64_t to) {
+float SourceCoordinate(const std::string& transform, int64_t i, const ResizeAxis& axis) {
   const float x = static_cast<float>(i);
+  const float last = static_cast<float>(axis.from - 1);
   if (transform == "asymmetric") {
-    return x / scale;
+    return x / axis.scale;
   }
   if (transform == "align_corners") {
-    return to == 1 ? 0.0f : x * static_cast<float>(from - 1) / static_cast<float>(to - 1);
+    return axis.to == 1 ? 0.0f : x * last / static_cast<float>(axis.to - 1);
   }
-  if (transform == "pytorch_half_pixel" && to == 1) {
+  if (transform == "tf_crop_and_resize") {
+    return axis.to == 1 ? 0.5f * (axis.roi_start + axis.roi_end) * last
+                        : axis.roi_start * last + x * (axis.roi_end - axis.roi_start) * last /
+                                                      static_cast<float>(axis.to - 1);
+  }
+  if (transform == "tf_half_pixel_for_nn") {
+    return (x + 0.5f) / axis.scale;
+  }
+  if (transform == "pytorch_half_pixel" && axis.to == 1) {
     return 0.0f;
   }
-  return (x + 0.5f) / scale - 0.5f;
+  const float coordinate = (x + 0.5f) / axis.scale - 0.5f;
+  if (transform != "half_pixel_symmetric") {
+    return coordinate;
+  }
+  // The result's size was rounded down: what is lost is lost on both sides.
+  const float exact = axis.scale * static_cast<float>(axis.from);
+  const float center = static_cast<float>(axis.from) / 2.0f;
+  return coordinate + center * (1.0f - static_cast<float>(axis.to) / exact);
 }
 
 int64_t NearestIndex(const std::string& mode, float x) {
@@ -47,7 +71,20 @@ struct AxisTaps {
   int64_t taps = 1;
   std::vector<int64_t> index;  // clamped to the operand
   std::vector<float> weight;
+  std::vector<uint8_t> outside;  // by result position; empty: nothing is extrapolated
 };
+
+// The weight of an element at distance `d`.
+float LinearWeight(float d) { return std::max(0.0f, 1.0f - std::abs(d)); }
+
+// Keys' cubic convolution. Source: ONNX Resize, cubic_coeff_a.
+float CubicWeight(float d, float a) {
+  d = std::abs(d);
+  if (d <= 1.0f) {
+    return ((a + 2.0f) * d - (a + 3.0f)) * d * d + 1.0f;
+  }
+  return d < 2.0f ? ((a * d - 5.0f * a) * d + 8.0f * a) * d - 4.0f * a : 0.0f;
+}
 
 void AppendLinear(float x, int64_t from, AxisTaps& out) {
   const float bounded = std::clamp(x, 0.0f, static_cast<float>(from - 1));
@@ -57,35 +94,57 @@ void AppendLinear(float x, int64_t from, AxisTaps& out) {
   out.weight.insert(out.weight.end(), {1.0f - fraction, fraction});
 }
 
-// Keys' cubic convolution. Source: ONNX Resize, cubic_coeff_a.
-void AppendCubic(float x, int64_t from, float a, AxisTaps& out) {
-  const float below = std::floor(x);
-  const float t = x - below;
-  const auto near = [a](float d) { return ((a + 2.0f) * d - (a + 3.0f)) * d * d + 1.0f; };
-  const auto far = [a](float d) { return ((a * d - 5.0f * a) * d + 8.0f * a) * d - 4.0f * a; };
-  for (int64_t k = -1; k <= 2; ++k) {
-    out.index.push_back(std::clamp<int64_t>(static_cast<int64_t>(below) + k, 0, from - 1));
+// All taps of one position, from element `first` on, with weights that add up to 1 where they have
+// to: `stretch` below 1 spreads the filter over more elements.
+void AppendFilter(const ResizeAttrs& attrs, float x, int64_t first, int64_t from, float stretch,
+                  AxisTaps& out) {
+  const bool cubic = attrs.mode == ResizeMode::kCubic;
+  const size_t start = out.weight.size();
+  float sum = 0.0f;
+  for (int64_t k = 0; k < out.taps; ++k) {
+    const int64_t at = first + k;
+    const float d = (x - static_cast<float>(at)) * stretch;
+    float weight = cubic ? CubicWeight(d, attrs.cubic_coeff_a) : LinearWeight(d);
+    if (attrs.exclude_outside && (at < 0 || at >= from)) {
+      weight = 0.0f;
+    }
+    out.index.push_back(std::clamp<int64_t>(at, 0, from - 1));
+    out.weight.push_back(weight);
+    sum += weight;
   }
-  out.weight.insert(out.weight.end(), {far(t + 1.0f), near(t), near(1.0f - t), far(2.0f - t)});
+  if ((attrs.exclude_outside || stretch < 1.0f) && sum != 0.0f) {
+    for (size_t k = start; k < out.weight.size(); ++k) {
+      out.weight[k] /= sum;
+    }
+  }
 }
 
-AxisTaps TapsOf(const ResizeAttrs& attrs, int64_t axis, int64_t from, int64_t to) {
+AxisTaps TapsOf(const ResizeAttrs& attrs, const ResizeAxis& axis) {
   AxisTaps taps;
-  taps.taps = attrs.mode == ResizeMode::kNearest ? 1 : attrs.mode == ResizeMode::kLinear ? 2 : 4;
-  const float scale = static_cast<size_t>(axis) < attrs.scales.size()
-                          ? attrs.scales[static_cast<size_t>(axis)]
-                          : static_cast<float>(to) / static_cast<float>(from);
-  for (int64_t i = 0; i < to; ++i) {
-    float x = SourceCoordinate(attrs.transform_mode, i, scale, from, to);
+  const bool spreads = attrs.antialias && axis.scale < 1.0f && attrs.mode != ResizeMode::kNearest;
+  const float stretch = spreads ? axis.scale : 1.0f;
+  const float reach = (attrs.mode == ResizeMode::kCubic ? 2.0f : 1.0f) / stretch;
+  const bool filters = spreads || attrs.mode == ResizeMode::kCubic || attrs.exclude_outside;
+  if (attrs.mode != ResizeMode::kNearest) {
+    taps.taps = filters ? 2 * static_cast<int64_t>(std::ceil(std::min(reach, 1e6f))) : 2;
+  }
+  const bool extrapolates = attrs.transform_mode == "tf_crop_and_resize";
+  for (int64_t i = 0; i < axis.to; ++i) {
+    float x = SourceCoordinate(attrs.transform_mode, i, axis);
+    if (extrapolates) {
+      taps.outside.push_back(x < 0.0f || x > static_cast<float>(axis.from - 1) ? 1 : 0);
+    }
     // Far outside only with absurd scales; keeps the conversion to integers defined.
-    x = std::clamp(x, -4.0f, static_cast<float>(from) + 4.0f);
+    x = std::clamp(x, -4.0f, static_cast<float>(axis.from) + 4.0f);
     if (attrs.mode == ResizeMode::kNearest) {
-      taps.index.push_back(std::clamp<int64_t>(NearestIndex(attrs.nearest_mode, x), 0, from - 1));
+      taps.index.push_back(
+          std::clamp<int64_t>(NearestIndex(attrs.nearest_mode, x), 0, axis.from - 1));
       taps.weight.push_back(1.0f);
-    } else if (attrs.mode == ResizeMode::kLinear) {
-      AppendLinear(x, from, taps);
+    } else if (filters) {
+      const int64_t first = static_cast<int64_t>(std::floor(x)) + 1 - taps.taps / 2;
+      AppendFilter(attrs, x, first, axis.from, stretch, taps);
     } else {
-      AppendCubic(x, from, attrs.cubic_coeff_a, taps);
+      AppendLinear(x, axis.from, taps);
     }
   }
   return taps;
@@ -99,6 +158,19 @@ struct ResizeStep {
   int64_t result_axis() const { return static_cast<int64_t>(taps.index.size()) / taps.taps; }
   int64_t result_elements() const { return view.outer * result_axis() * view.inner; }
 };
+
+// The value of rows whose place is outside the operand.
+template <typename T>
+void Extrapolate(const ResizeStep& step, T value, T* to) {
+  for (int64_t o = 0; o < step.view.outer; ++o) {
+    for (const uint8_t outside : step.taps.outside) {
+      if (outside != 0) {
+        std::fill_n(to, step.view.inner, value);
+      }
+      to += step.view.inner;
+    }
+  }
+}
 
 template <typename T>
 void RunNearest(const ResizeStep& step, const T* from, T* to) {
@@ -169,22 +241,36 @@ KernelOr MakeSteps(std::vector<ResizeStep> steps, Run run) {
       {.scratch_bytes = buffers * elements * static_cast<int64_t>(sizeof(T))});
 }
 
+ResizeAxis AxisOf(const ResizeAttrs& attrs, int64_t axis, int64_t from, int64_t to) {
+  const auto at = static_cast<size_t>(axis);
+  ResizeAxis result = {from, to, static_cast<float>(to) / static_cast<float>(from)};
+  if (at < attrs.scales.size()) {
+    result.scale = attrs.scales[at];
+  }
+  if (!attrs.roi.empty()) {
+    result.roi_start = attrs.roi[at];
+    result.roi_end = attrs.roi[attrs.roi.size() / 2 + at];
+  }
+  return result;
+}
+
 std::vector<ResizeStep> StepsOf(const KernelRequest& request) {
   const auto& attrs = request.node->attrs<ResizeAttrs>();
   Shape shape = request.operand_shape(0);
   const Shape& result = request.node->shape();
   std::vector<ResizeStep> steps;
   for (int64_t axis = 0; axis < shape.rank(); ++axis) {
-    const bool scaled = static_cast<size_t>(axis) < attrs.scales.size() &&
-                        attrs.scales[static_cast<size_t>(axis)] != 1.0f;
-    if (shape[axis] == result[axis] && !scaled) {
+    const ResizeAxis one = AxisOf(attrs, axis, shape[axis], result[axis]);
+    const bool crops = attrs.transform_mode == "tf_crop_and_resize" &&
+                       (one.roi_start != 0.0f || one.roi_end != 1.0f);
+    if (shape[axis] == result[axis] && one.scale == 1.0f && !crops) {
       continue;
     }
-    steps.push_back({ViewAlong(shape, axis), TapsOf(attrs, axis, shape[axis], result[axis])});
+    steps.push_back({ViewAlong(shape, axis), TapsOf(attrs, one)});
     shape[axis] = result[axis];
   }
   if (steps.empty()) {  // a copy, written as a nearest step of one row
-    steps.push_back({{1, 1, shape.elements()}, {1, {0}, {1.0f}}});
+    steps.push_back({{1, 1, shape.elements()}, {1, {0}, {1.0f}, {}}});
   }
   return steps;
 }
@@ -197,7 +283,13 @@ KernelOr MakeResize(const KernelRequest& request) {
     return absl::InvalidArgumentError("the operand has no elements");
   }
   std::vector<ResizeStep> steps = StepsOf(request);
-  if (request.node->attrs<ResizeAttrs>().mode == ResizeMode::kNearest) {
+  const auto& attrs = request.node->attrs<ResizeAttrs>();
+  const float outside = attrs.extrapolation_value;
+  if (attrs.mode == ResizeMode::kNearest && dtype != DType::kFloat32) {
+    if (attrs.transform_mode == "tf_crop_and_resize") {
+      return absl::UnimplementedError(
+          absl::StrCat("no kernel for ", DTypeName(dtype), "; a region needs float32"));
+    }
     return DispatchSize(dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
       return MakeSteps<T>(std::move(steps), [](const ResizeStep& step, const T* from, T* to) {
@@ -209,8 +301,16 @@ KernelOr MakeResize(const KernelRequest& request) {
     return absl::UnimplementedError(
         absl::StrCat("no kernel for ", DTypeName(dtype), "; interpolation needs float32"));
   }
-  return MakeSteps<float>(std::move(steps), [](const ResizeStep& step, const float* from,
-                                               float* to) { RunInterpolation(step, from, to); });
+  const bool nearest = attrs.mode == ResizeMode::kNearest;
+  return MakeSteps<float>(std::move(steps),
+                          [nearest, outside](const ResizeStep& step, const float* from, float* to) {
+                            if (nearest) {
+                              RunNearest(step, from, to);
+                            } else {
+                              RunInterpolation(step, from, to);
+                            }
+                            Extrapolate(step, outside, to);
+                          });
 }
 
 }  // namespace qb::execute

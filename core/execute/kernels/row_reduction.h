@@ -21,6 +21,18 @@ struct Sum {
   }
 };
 template <typename T>
+struct Product {
+  static constexpr T kStart = T{1};
+  T operator()(T a, T b) const {
+    if constexpr (std::is_integral_v<T>) {
+      using U = std::make_unsigned_t<T>;
+      return static_cast<T>(static_cast<U>(a) * static_cast<U>(b));
+    } else {
+      return a * b;
+    }
+  }
+};
+template <typename T>
 struct Largest {
   static constexpr T kStart = std::numeric_limits<T>::has_infinity
                                   ? -std::numeric_limits<T>::infinity()

@@ -7,10 +7,45 @@
 
 #include "core/base/status_macros.h"
 #include "core/execute/evaluate.h"
+#include "core/frontends/onnx/move_trim.h"
 #include "core/frontends/onnx/onnx_model.h"
 #include "core/ops/build.h"
+#include "core/ops/selection.h"
 
 namespace qb::onnx_import {
+
+namespace {
+
+// Multiplications or comparisons that a result costs, saturated; what is not listed is about
+// linear.
+double WorkOf(const Node& node) {
+  const auto elements = [](const Shape& shape) { return static_cast<double>(shape.elements()); };
+  switch (node.op()) {
+    case OpKind::kMatMul: {
+      const Shape& a = node.operand(0)->shape();
+      return elements(node.shape()) * static_cast<double>(a.rank() > 0 ? a[a.rank() - 1] : 1);
+    }
+    case OpKind::kConvolution:
+    case OpKind::kTransposeConvolution: {
+      const Shape& weights = node.operand(1)->shape();
+      return elements(node.shape()) * elements(weights) /
+             static_cast<double>(std::max<int64_t>(weights[0], 1));
+    }
+    case OpKind::kNonMaxSuppression:
+      return elements(node.operand(1)->shape()) * static_cast<double>(node.operand(0)->shape()[1]);
+    case OpKind::kLSTM:
+    case OpKind::kGRU:
+    case OpKind::kRNN: {
+      const Shape& x = node.operand(0)->shape();
+      return static_cast<double>(x[0] * x[1]) *
+             (elements(node.operand(1)->shape()) + elements(node.operand(2)->shape()));
+    }
+    default:
+      return elements(node.shape());
+  }
+}
+
+}  // namespace
 
 absl::Status GraphBuilder::CheckBudget(int64_t result_bytes, int64_t operand_bytes) {
   if (result_bytes > std::max(kMostFoldedBytes, operand_bytes)) {
@@ -41,6 +76,27 @@ absl::StatusOr<Node*> GraphBuilder::AddFolded(absl::string_view name, Tensor val
 absl::StatusOr<Node*> GraphBuilder::Add(OpKind kind, absl::string_view name,
                                         absl::Span<Node* const> operands,
                                         std::unique_ptr<Attributes> attrs) {
+  const bool trimmed = kind != OpKind::kTrim &&
+                       std::any_of(operands.begin(), operands.end(),
+                                   [](const Node* node) { return node->op() == OpKind::kTrim; });
+  return trimmed ? AddBelowTrim(kind, name, operands, std::move(attrs))
+                 : AddPlain(kind, name, operands, std::move(attrs));
+}
+
+absl::StatusOr<Node*> GraphBuilder::AddBelowTrim(OpKind kind, absl::string_view name,
+                                                 absl::Span<Node* const> operands,
+                                                 std::unique_ptr<Attributes> attrs) {
+  QB_ASSIGN_OR_RETURN(const MovedTrim moved, MoveTrim(kind, operands, *attrs));
+  QB_ASSIGN_OR_RETURN(Node * padded, AddPlain(kind, absl::StrCat(name, "/padded"), moved.operands,
+                                              std::move(attrs)));
+  auto trim = std::make_unique<TrimAttrs>();
+  trim->axis = moved.axis;
+  return AddPlain(OpKind::kTrim, name, {padded, moved.count}, std::move(trim));
+}
+
+absl::StatusOr<Node*> GraphBuilder::AddPlain(OpKind kind, absl::string_view name,
+                                             absl::Span<Node* const> operands,
+                                             std::unique_ptr<Attributes> attrs) {
   QB_ASSIGN_OR_RETURN(Node * node, AddOp(graph_, kind, name, operands, std::move(attrs)));
   if (node->shape().rank() > static_cast<int64_t>(kMostRank)) {
     return absl::UnimplementedError(absl::StrCat("the result has rank ", node->shape().rank(),
@@ -52,6 +108,9 @@ absl::StatusOr<Node*> GraphBuilder::Add(OpKind kind, absl::string_view name,
 }
 
 absl::StatusOr<Node*> GraphBuilder::Fold(Node* node) {
+  if (WorkOf(*node) > kMostFoldedWork) {
+    return node;  // stays, as an operator of the graph
+  }
   std::vector<Tensor> values;
   int64_t operand_bytes = 0;
   for (const Node* operand : node->operands()) {

@@ -18,6 +18,8 @@ namespace qb::onnx_import {
 // four times the weights. A few bytes of model can ask for any amount (ConstantOfShape, Expand).
 inline constexpr int64_t kMostFoldedBytes = int64_t{1} << 28;
 inline constexpr int64_t kMostFoldedBytesInAll = int64_t{1} << 29;
+// Multiplications of one result: seconds of a plain loop.
+inline constexpr double kMostFoldedWork = 4e9;
 
 // One thread at a time.
 class GraphBuilder {
@@ -32,11 +34,18 @@ class GraphBuilder {
   absl::StatusOr<Node*> AddFolded(absl::string_view name, Tensor value);
 
   // As qb::AddOp, within kMostRank; a node whose operands are all constants becomes a constant of
-  // the same name.
+  // the same name. An operator on a value whose extent only the run knows (Trim) works on all of it
+  // and is trimmed itself; Unimplemented when its result would not have that extent.
   absl::StatusOr<Node*> Add(OpKind kind, absl::string_view name, absl::Span<Node* const> operands,
                             std::unique_ptr<Attributes> attrs);
 
  private:
+  absl::StatusOr<Node*> AddPlain(OpKind kind, absl::string_view name,
+                                 absl::Span<Node* const> operands,
+                                 std::unique_ptr<Attributes> attrs);
+  absl::StatusOr<Node*> AddBelowTrim(OpKind kind, absl::string_view name,
+                                     absl::Span<Node* const> operands,
+                                     std::unique_ptr<Attributes> attrs);
   absl::Status CheckBudget(int64_t result_bytes, int64_t operand_bytes);
   absl::StatusOr<Node*> Fold(Node* node);
 

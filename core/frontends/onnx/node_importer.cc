@@ -30,12 +30,12 @@ absl::StatusOr<Node*> NodeImporter::Input(int64_t index, absl::string_view what)
   }
   input_read_[static_cast<size_t>(index)] = true;
   const std::string& name = node_.inputs[static_cast<size_t>(index)];
-  const auto found = values_.find(name);
-  if (found == values_.end()) {
+  Node* const value = values_.Find(name);
+  if (value == nullptr) {
     return absl::UnimplementedError(
         absl::StrCat("input '", name, "' (", what, ") is an output that is not supported"));
   }
-  return found->second;
+  return value;
 }
 
 absl::StatusOr<Tensor> NodeImporter::ConstantInput(int64_t index, absl::string_view what) {
@@ -168,6 +168,32 @@ absl::StatusOr<std::vector<float>> NodeImporter::FloatsAttr(absl::string_view na
   return value.value_or(std::vector<float>());
 }
 
+absl::StatusOr<std::vector<std::string>> NodeImporter::StringsAttr(absl::string_view name) {
+  QB_ASSIGN_OR_RETURN(const std::optional<std::vector<std::string>> value,
+                      TypedAttr<std::vector<std::string>>(name, "a list of strings"));
+  const std::vector<std::string> strings = value.value_or(std::vector<std::string>());
+  QB_RETURN_IF_ERROR(CheckListed(static_cast<int64_t>(strings.size()), name));
+  for (const std::string& text : strings) {
+    if (text.size() > 64) {
+      return absl::InvalidArgumentError(absl::StrCat("attribute '", name, "' has a string of ",
+                                                     text.size(),
+                                                     " characters; no known value is that long"));
+    }
+  }
+  return strings;
+}
+
+absl::StatusOr<const OnnxGraph*> NodeImporter::BodyAttr(absl::string_view name) {
+  const OnnxAttribute* attribute = FindAttr(name);
+  const auto* body = attribute == nullptr
+                         ? nullptr
+                         : std::get_if<std::shared_ptr<const OnnxGraph>>(&attribute->value);
+  if (body == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat("attribute '", name, "' has to be a graph"));
+  }
+  return body->get();
+}
+
 absl::StatusOr<std::optional<Tensor>> NodeImporter::TensorAttr(absl::string_view name) {
   return TypedAttr<Tensor>(name, "a tensor");
 }
@@ -212,8 +238,14 @@ const std::string& NodeImporter::OutputName(int64_t index) const {
 }
 
 std::string NodeImporter::NameOf(absl::string_view role) const {
-  const std::string& base = node_.outputs.empty() ? node_.name : node_.outputs.front();
-  return role.empty() ? base : absl::StrCat(base, "/", role);
+  absl::string_view base = node_.name;
+  for (const std::string& output : node_.outputs) {
+    if (!output.empty()) {
+      base = output;
+      break;
+    }
+  }
+  return role.empty() ? std::string(base) : absl::StrCat(base, "/", role);
 }
 
 absl::StatusOr<Node*> NodeImporter::AddNode(absl::string_view role, OpKind kind,
@@ -247,7 +279,7 @@ absl::Status NodeImporter::SetOutput(int64_t index, Node* value) {
     return index > 0 ? absl::OkStatus()
                      : absl::InvalidArgumentError("the node has no name for its first output");
   }
-  values_[OutputName(index)] = value;
+  values_.Set(OutputName(index), value);
   return absl::OkStatus();
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,19 +27,43 @@ namespace qb::onnx_import {
 // print.
 inline constexpr int64_t kMostListed = 4096;
 
-// ONNX value name -> the node that computes it.
-using Values = absl::flat_hash_map<std::string, Node*>;
+// ONNX value name -> the node that computes it. A body of a control-flow operator has values of its
+// own and sees those of the graphs around it.
+class Values {
+ public:
+  explicit Values(const Values* outer = nullptr) : outer_(outer) {}
+  // Null when there is none.
+  Node* Find(absl::string_view name) const {
+    const auto found = own_.find(name);
+    if (found != own_.end()) {
+      return found->second;
+    }
+    return outer_ == nullptr ? nullptr : outer_->Find(name);
+  }
+  bool contains(absl::string_view name) const { return Find(name) != nullptr; }
+  void Set(const std::string& name, Node* node) { own_[name] = node; }
+
+ private:
+  const Values* outer_;
+  absl::flat_hash_map<std::string, Node*> own_;
+};
+
+// Imports a body whose inputs are `inputs`, with the values around it; gives its outputs.
+using ImportBodyFunction = std::function<absl::StatusOr<std::vector<Node*>>(
+    const OnnxGraph& body, absl::Span<Node* const> inputs, const Values& outer)>;
 
 // Lives for one node. Whatever an importer does not ask for is an error at the end (CheckAllRead),
 // so that no attribute of a newer opset is ignored by accident. Errors of all members come without
 // the node's name, which the caller adds.
 class NodeImporter {
  public:
-  NodeImporter(const OnnxNode& node, int64_t opset, Values& values, GraphBuilder& builder)
+  NodeImporter(const OnnxNode& node, int64_t opset, Values& values, GraphBuilder& builder,
+               const ImportBodyFunction& import_body)
       : node_(node),
         opset_(opset),
         values_(values),
         builder_(builder),
+        import_body_(import_body),
         input_read_(node.inputs.size(), false),
         attribute_read_(node.attributes.size(), false) {}
 
@@ -70,12 +95,22 @@ class NodeImporter {
   // Without that limit: values rather than parameters.
   absl::StatusOr<std::vector<int64_t>> ManyIntsAttr(absl::string_view name);
   absl::StatusOr<std::vector<float>> FloatsAttr(absl::string_view name);  // empty when absent
+  absl::StatusOr<std::vector<std::string>> StringsAttr(absl::string_view name);
   absl::StatusOr<std::optional<Tensor>> TensorAttr(absl::string_view name);
+  // The body of a control-flow operator; it lives as long as the node. Errors: when it is missing.
+  absl::StatusOr<const OnnxGraph*> BodyAttr(absl::string_view name);
   absl::StatusOr<int64_t> RequiredIntAttr(absl::string_view name);
   void IgnoreAttr(absl::string_view name);
   // The axes of Squeeze, ReduceSum, ...: an attribute before `input_since`, the input `index` from
   // then on; nullopt when neither is there.
   absl::StatusOr<std::optional<std::vector<int64_t>>> AxesOf(int64_t index, int64_t input_since);
+
+  // The outputs of `body` for these inputs. Errors: as importing its nodes; ResourceExhausted when
+  // the bodies of the model become too many nodes.
+  absl::StatusOr<std::vector<Node*>> ImportBody(const OnnxGraph& body,
+                                                absl::Span<Node* const> inputs) {
+    return import_body_(body, inputs, values_);
+  }
 
   // Building. An empty role names the node after the first output; another role "r" gives
   // "<output>/r".
@@ -125,6 +160,7 @@ class NodeImporter {
   int64_t opset_;
   Values& values_;
   GraphBuilder& builder_;
+  const ImportBodyFunction& import_body_;
   std::vector<bool> input_read_;
   std::vector<bool> attribute_read_;
 };

@@ -29,7 +29,7 @@ absl::Status Define(absl::string_view name, int64_t producer, Producers& produce
   return absl::OkStatus();
 }
 
-absl::StatusOr<Producers> FindProducers(const OnnxModel& model) {
+absl::StatusOr<Producers> FindProducers(const OnnxGraph& model) {
   Producers producers;
   for (const OnnxValue& input : model.inputs) {
     if (input.name.empty()) {
@@ -53,28 +53,33 @@ absl::StatusOr<Producers> FindProducers(const OnnxModel& model) {
 // For each node the nodes that it reads from, once per use.
 using Edges = std::vector<std::vector<int64_t>>;
 
-absl::StatusOr<Edges> FindEdges(const OnnxModel& model, const Producers& producers) {
+absl::StatusOr<Edges> FindEdges(const OnnxGraph& model, const Producers& producers,
+                                IsOuterValue is_outer) {
   Edges edges(model.nodes.size());
   for (size_t i = 0; i < model.nodes.size(); ++i) {
-    for (const std::string& input : model.nodes[i].inputs) {
-      if (input.empty()) {
-        continue;
-      }
-      const auto found = producers.find(input);
-      if (found == producers.end()) {
-        return absl::InvalidArgumentError(absl::StrCat(Named(model.nodes[i]), ": input '", input,
-                                                       "' is neither an input of the graph, an "
-                                                       "initializer, nor the output of a node"));
-      }
-      if (found->second != kNoNode) {
+    const auto read = [&](const std::string& name) -> absl::Status {
+      const auto found = producers.find(name);
+      if (found != producers.end() && found->second != kNoNode) {
         edges[i].push_back(found->second);
       }
+      if (found != producers.end() || name.empty() || is_outer(name)) {
+        return absl::OkStatus();
+      }
+      return absl::InvalidArgumentError(absl::StrCat(Named(model.nodes[i]), ": input '", name,
+                                                     "' is neither an input of the graph, an "
+                                                     "initializer, nor the output of a node"));
+    };
+    for (const std::string& input : model.nodes[i].inputs) {
+      QB_RETURN_IF_ERROR(read(input));
+    }
+    for (const std::string& capture : model.nodes[i].captures) {
+      QB_RETURN_IF_ERROR(read(capture));
     }
   }
   return edges;
 }
 
-absl::StatusOr<std::vector<int64_t>> Sort(const OnnxModel& model, const Edges& edges) {
+absl::StatusOr<std::vector<int64_t>> Sort(const OnnxGraph& model, const Edges& edges) {
   std::vector<int64_t> missing(edges.size());
   Edges users(edges.size());
   std::priority_queue<int64_t, std::vector<int64_t>, std::greater<>> ready;
@@ -107,8 +112,8 @@ absl::StatusOr<std::vector<int64_t>> Sort(const OnnxModel& model, const Edges& e
   return order;
 }
 
-absl::StatusOr<std::vector<bool>> FindLive(const OnnxModel& model, const Producers& producers,
-                                           const Edges& edges) {
+absl::StatusOr<std::vector<bool>> FindLive(const OnnxGraph& model, const Producers& producers,
+                                           const Edges& edges, IsOuterValue is_outer) {
   if (model.outputs.empty()) {
     return absl::InvalidArgumentError("the graph has no outputs");
   }
@@ -117,7 +122,8 @@ absl::StatusOr<std::vector<bool>> FindLive(const OnnxModel& model, const Produce
   absl::flat_hash_set<absl::string_view> names;
   for (const OnnxValue& output : model.outputs) {
     const auto found = producers.find(output.name);
-    if (found == producers.end()) {
+    const bool outer = found == producers.end() && is_outer(output.name);
+    if (found == producers.end() && !outer) {
       return absl::InvalidArgumentError(
           absl::StrCat("output '", output.name, "' of the graph is computed by no node"));
     }
@@ -125,7 +131,7 @@ absl::StatusOr<std::vector<bool>> FindLive(const OnnxModel& model, const Produce
       return absl::InvalidArgumentError(
           absl::StrCat("output '", output.name, "' of the graph is listed twice"));
     }
-    stack.push_back(found->second);
+    stack.push_back(outer ? kNoNode : found->second);
   }
   while (!stack.empty()) {
     const int64_t node = stack.back();
@@ -141,15 +147,16 @@ absl::StatusOr<std::vector<bool>> FindLive(const OnnxModel& model, const Produce
 
 }  // namespace
 
-absl::StatusOr<std::vector<const OnnxNode*>> OrderNodes(const OnnxModel& model) {
-  QB_ASSIGN_OR_RETURN(const Producers producers, FindProducers(model));
-  QB_ASSIGN_OR_RETURN(const Edges edges, FindEdges(model, producers));
-  QB_ASSIGN_OR_RETURN(const std::vector<int64_t> order, Sort(model, edges));
-  QB_ASSIGN_OR_RETURN(const std::vector<bool> live, FindLive(model, producers, edges));
+absl::StatusOr<std::vector<const OnnxNode*>> OrderNodes(const OnnxGraph& graph,
+                                                        IsOuterValue is_outer) {
+  QB_ASSIGN_OR_RETURN(const Producers producers, FindProducers(graph));
+  QB_ASSIGN_OR_RETURN(const Edges edges, FindEdges(graph, producers, is_outer));
+  QB_ASSIGN_OR_RETURN(const std::vector<int64_t> order, Sort(graph, edges));
+  QB_ASSIGN_OR_RETURN(const std::vector<bool> live, FindLive(graph, producers, edges, is_outer));
   std::vector<const OnnxNode*> nodes;
   for (const int64_t index : order) {
     if (live[static_cast<size_t>(index)]) {
-      nodes.push_back(&model.nodes[static_cast<size_t>(index)]);
+      nodes.push_back(&graph.nodes[static_cast<size_t>(index)]);
     }
   }
   return nodes;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -29,7 +30,9 @@ struct OnnxValue {
   std::optional<std::vector<OnnxDim>> dims;
 };
 
-// An attribute of a kind that no supported operator has ("GRAPH").
+struct OnnxGraph;
+
+// An attribute of a kind that no supported operator has ("SPARSE_TENSOR").
 struct OtherAttribute {
   std::string kind;
 };
@@ -37,7 +40,7 @@ struct OtherAttribute {
 struct OnnxAttribute {
   std::string name;
   std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>,
-               std::vector<std::string>, Tensor, OtherAttribute>
+               std::vector<std::string>, Tensor, std::shared_ptr<const OnnxGraph>, OtherAttribute>
       value;
 };
 
@@ -48,6 +51,8 @@ struct OnnxNode {
   std::vector<std::string> inputs;   // an empty name: the optional input is left out
   std::vector<std::string> outputs;  // likewise
   std::vector<OnnxAttribute> attributes;
+  // Values of the graphs around it that the node's subgraphs read.
+  std::vector<std::string> captures;
 
   // The name that messages use: its own, or that of its first output.
   const std::string& DisplayName() const;
@@ -58,16 +63,20 @@ struct OnnxInitializer {
   Tensor value;
 };
 
-struct OnnxModel {
+// A graph, or the body of a control-flow operator.
+struct OnnxGraph {
   std::string graph_name;
-  int64_t opset = 0;
-  int64_t ir_version = 0;
-  std::string producer_name;
-  std::string producer_version;
   std::vector<OnnxValue> inputs;  // without those that are initializers
   std::vector<OnnxValue> outputs;
   std::vector<OnnxInitializer> initializers;
   std::vector<OnnxNode> nodes;
+};
+
+struct OnnxModel : OnnxGraph {
+  int64_t opset = 0;
+  int64_t ir_version = 0;
+  std::string producer_name;
+  std::string producer_version;
   std::vector<ExternalFile> external_files;
 };
 

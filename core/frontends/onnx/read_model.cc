@@ -4,7 +4,9 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <onnx/onnx_pb.h>
 
+#include <algorithm>
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -74,6 +76,14 @@ absl::Status CheckValueNames(const Values& values) {
   return absl::OkStatus();
 }
 
+absl::Status CheckNames(const onnx::GraphProto& graph);
+
+absl::Status CheckAttributeNames(const onnx::AttributeProto& attribute) {
+  QB_RETURN_IF_ERROR(CheckName(attribute.name()));
+  QB_RETURN_IF_ERROR(CheckName(attribute.t().name()));
+  return attribute.has_g() ? CheckNames(attribute.g()) : absl::OkStatus();
+}
+
 absl::Status CheckNames(const onnx::GraphProto& graph) {
   QB_RETURN_IF_ERROR(CheckName(graph.name()));
   QB_RETURN_IF_ERROR(CheckValueNames(graph.input()));
@@ -88,8 +98,7 @@ absl::Status CheckNames(const onnx::GraphProto& graph) {
     QB_RETURN_IF_ERROR(CheckNameList(node.input()));
     QB_RETURN_IF_ERROR(CheckNameList(node.output()));
     for (const onnx::AttributeProto& attribute : node.attribute()) {
-      QB_RETURN_IF_ERROR(CheckName(attribute.name()));
-      QB_RETURN_IF_ERROR(CheckName(attribute.t().name()));
+      QB_RETURN_IF_ERROR(CheckAttributeNames(attribute));
     }
   }
   return absl::OkStatus();
@@ -172,8 +181,14 @@ onnx::AttributeProto::AttributeType AttributeType(const onnx::AttributeProto& pr
   if (proto.has_t()) {
     return onnx::AttributeProto::TENSOR;
   }
+  if (proto.has_g()) {
+    return onnx::AttributeProto::GRAPH;
+  }
   return proto.floats_size() > 0 ? onnx::AttributeProto::FLOATS : onnx::AttributeProto::INTS;
 }
+
+// Bodies nest no deeper than CheckScanLimits let through.
+absl::Status ReadGraph(onnx::GraphProto& proto, ExternalFiles& files, OnnxGraph& graph);
 
 absl::StatusOr<OnnxAttribute> ReadAttribute(onnx::AttributeProto& proto, ExternalFiles& files) {
   OnnxAttribute attribute;
@@ -206,11 +221,43 @@ absl::StatusOr<OnnxAttribute> ReadAttribute(onnx::AttributeProto& proto, Externa
       QB_ASSIGN_OR_RETURN(attribute.value, ReadTensor(*proto.mutable_t(), files));
       break;
     }
+    case onnx::AttributeProto::GRAPH: {
+      auto body = std::make_shared<OnnxGraph>();
+      QB_RETURN_IF_ERROR(ReadGraph(*proto.mutable_g(), files, *body));
+      attribute.value = std::shared_ptr<const OnnxGraph>(std::move(body));
+      break;
+    }
     default:
       attribute.value = OtherAttribute{onnx::AttributeProto::AttributeType_Name(type)};
       break;
   }
   return attribute;
+}
+
+// Adds the names that `graph` reads but does not define.
+void CollectCaptures(const OnnxGraph& graph, std::vector<std::string>& captures) {
+  absl::flat_hash_set<absl::string_view> known;
+  for (const OnnxValue& input : graph.inputs) {
+    known.insert(input.name);
+  }
+  for (const OnnxInitializer& initializer : graph.initializers) {
+    known.insert(initializer.name);
+  }
+  for (const OnnxNode& node : graph.nodes) {
+    known.insert(node.outputs.begin(), node.outputs.end());
+  }
+  const auto add = [&](const std::string& name) {
+    if (!name.empty() && known.insert(name).second) {
+      captures.push_back(name);
+    }
+  };
+  for (const OnnxNode& node : graph.nodes) {
+    std::for_each(node.inputs.begin(), node.inputs.end(), add);
+    std::for_each(node.captures.begin(), node.captures.end(), add);
+  }
+  for (const OnnxValue& output : graph.outputs) {
+    add(output.name);
+  }
 }
 
 absl::StatusOr<OnnxNode> ReadNode(onnx::NodeProto& proto, ExternalFiles& files) {
@@ -228,12 +275,16 @@ absl::StatusOr<OnnxNode> ReadNode(onnx::NodeProto& proto, ExternalFiles& files) 
           absl::StrCat("node '", node.DisplayName(), "' (", node.op_type, "): attribute '",
                        attribute_proto.name(), "': ", attribute.status().message()));
     }
+    const auto* body = std::get_if<std::shared_ptr<const OnnxGraph>>(&attribute->value);
+    if (body != nullptr) {
+      CollectCaptures(**body, node.captures);
+    }
     node.attributes.push_back(*std::move(attribute));
   }
   return node;
 }
 
-absl::Status ReadInitializers(onnx::GraphProto& graph, ExternalFiles& files, OnnxModel& model) {
+absl::Status ReadInitializers(onnx::GraphProto& graph, ExternalFiles& files, OnnxGraph& out) {
   if (graph.sparse_initializer_size() > 0) {
     return absl::UnimplementedError(
         absl::StrCat("initializer '", graph.sparse_initializer(0).values().name().substr(0, 64),
@@ -244,21 +295,36 @@ absl::Status ReadInitializers(onnx::GraphProto& graph, ExternalFiles& files, Onn
       return absl::InvalidArgumentError("an initializer has no name");
     }
     QB_ASSIGN_OR_RETURN(Tensor value, ReadTensor(proto, files));
-    model.initializers.push_back({proto.name(), std::move(value)});
+    out.initializers.push_back({proto.name(), std::move(value)});
   }
   return absl::OkStatus();
 }
 
-void ReadInputs(const onnx::GraphProto& graph, OnnxModel& model) {
+void ReadInputs(const onnx::GraphProto& graph, OnnxGraph& out) {
   absl::flat_hash_set<absl::string_view> constants;
-  for (const OnnxInitializer& initializer : model.initializers) {
+  for (const OnnxInitializer& initializer : out.initializers) {
     constants.insert(initializer.name);
   }
   for (const onnx::ValueInfoProto& proto : graph.input()) {
     if (!constants.contains(proto.name())) {
-      model.inputs.push_back(ReadValue(proto));
+      out.inputs.push_back(ReadValue(proto));
     }
   }
+}
+
+absl::Status ReadGraph(onnx::GraphProto& proto, ExternalFiles& files, OnnxGraph& graph) {
+  graph.graph_name = proto.name();
+  QB_RETURN_IF_ERROR(ReadInitializers(proto, files, graph));
+  ReadInputs(proto, graph);
+  for (const onnx::ValueInfoProto& output : proto.output()) {
+    graph.outputs.push_back(ReadValue(output));
+  }
+  graph.nodes.reserve(static_cast<size_t>(proto.node_size()));
+  for (onnx::NodeProto& node_proto : *proto.mutable_node()) {
+    QB_ASSIGN_OR_RETURN(OnnxNode node, ReadNode(node_proto, files));
+    graph.nodes.push_back(std::move(node));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -277,19 +343,8 @@ absl::StatusOr<OnnxModel> ReadModel(absl::string_view bytes, const std::string& 
   model.producer_version = proto.producer_version();
   onnx::GraphProto& graph = *proto.mutable_graph();
   QB_RETURN_IF_ERROR(CheckNames(graph));
-  model.graph_name = graph.name();
-
   ExternalFiles files(folder);
-  QB_RETURN_IF_ERROR(ReadInitializers(graph, files, model));
-  ReadInputs(graph, model);
-  for (const onnx::ValueInfoProto& output : graph.output()) {
-    model.outputs.push_back(ReadValue(output));
-  }
-  model.nodes.reserve(static_cast<size_t>(graph.node_size()));
-  for (onnx::NodeProto& node_proto : *graph.mutable_node()) {
-    QB_ASSIGN_OR_RETURN(OnnxNode node, ReadNode(node_proto, files));
-    model.nodes.push_back(std::move(node));
-  }
+  QB_RETURN_IF_ERROR(ReadGraph(graph, files, model));
   model.external_files = files.used();
   return model;
 }

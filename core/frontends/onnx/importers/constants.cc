@@ -68,6 +68,14 @@ absl::StatusOr<int64_t> RangeCount(double start, double limit, double delta) {
   return static_cast<int64_t>(std::max(count, 0.0));
 }
 
+absl::Status CheckStaticSize(const Node& value) {
+  if (value.op() == OpKind::kTrim) {
+    return absl::UnimplementedError(absl::StrCat(
+        "value '", value.name(), "' has a size that only the run knows; it cannot be asked for"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Tensor> ScalarInput(NodeImporter& node, int64_t index, absl::string_view what) {
   QB_ASSIGN_OR_RETURN(Tensor value, node.ConstantInput(index, what));
   if (value.elements() != 1) {
@@ -127,6 +135,7 @@ absl::Status ImportRange(NodeImporter& node) {
 
 absl::Status ImportShape(NodeImporter& node) {
   QB_ASSIGN_OR_RETURN(const Node* input, node.Input(0, "data"));
+  QB_RETURN_IF_ERROR(CheckStaticSize(*input));
   const int64_t rank = input->shape().rank();
   int64_t start = 0;
   int64_t end = rank;
@@ -142,6 +151,7 @@ absl::Status ImportShape(NodeImporter& node) {
 
 absl::Status ImportSize(NodeImporter& node) {
   QB_ASSIGN_OR_RETURN(const Node* input, node.Input(0, "data"));
+  QB_RETURN_IF_ERROR(CheckStaticSize(*input));
   return node.Finish(node.AddConstant("", Tensor::OfInt64s({}, {input->shape().elements()})));
 }
 

@@ -1,6 +1,5 @@
-// ConvTranspose: 1-D (as 2-D of height 1) and 2-D.
+// ConvTranspose: 1-D (as 2-D of height 1), 2-D, and 3-D as a sum of 2-D forms.
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,7 +55,7 @@ absl::StatusOr<std::vector<int64_t>> SpatialList(NodeImporter& node, absl::strin
 
 struct Spread {
   Window window;
-  int64_t out_padding[2] = {0, 0};
+  int64_t out_padding[Window::kAxes] = {0, 0, 0};
 };
 
 // Paddings that give `result` elements along an axis. What is missing beyond all taps becomes
@@ -84,7 +83,7 @@ absl::StatusOr<Spread> ReadSpread(NodeImporter& node, const Shape& input,
   QB_ASSIGN_OR_RETURN(const std::string auto_pad, node.StringAttr("auto_pad", "NOTSET"));
   const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
   for (size_t i = 0; i < spatial; ++i) {
-    const size_t axis = 2 - spatial + i;
+    const size_t axis = Window::kAxes - spatial + i;
     const int64_t size = input[static_cast<int64_t>(i) + 2];
     if (size > kLargest) {
       return absl::InvalidArgumentError(absl::StrCat("the input has shape ", input.ToString(),
@@ -123,29 +122,132 @@ absl::StatusOr<Node*> ResultChannelsFirst(NodeImporter& node, Node* weights, int
                          {groups * shape[1], depth, shape[2], shape[3]});
 }
 
+struct TransposeParts {
+  Node* x = nullptr;        // [N, C, H, W]
+  Node* weights = nullptr;  // [C, M / groups, Kh, Kw]
+  Node* bias = nullptr;     // null: none
+};
+
+absl::StatusOr<Node*> AddTranspose(NodeImporter& node, absl::string_view role,
+                                   const TransposeParts& parts, const Spread& spread,
+                                   int64_t groups) {
+  TransposeConvolutionAttrs attrs;
+  SetWindow(spread.window, attrs);
+  attrs.south_out_padding = spread.out_padding[Window::kHeight];
+  attrs.east_out_padding = spread.out_padding[Window::kWidth];
+  attrs.group_number = groups;
+  QB_ASSIGN_OR_RETURN(Node * by_result, ResultChannelsFirst(node, parts.weights, groups));
+  std::vector<Node*> operands = {parts.x, by_result};
+  if (parts.bias != nullptr) {
+    operands.push_back(parts.bias);
+  }
+  return node.Add(role, OpKind::kTransposeConvolution, operands, std::move(attrs));
+}
+
+// The frames [N, D, ...] `stride` apart, between zeros, moved `tap` steps back in the result.
+absl::StatusOr<Node*> SpreadFrames(NodeImporter& node, const std::string& role, Node* frames,
+                                   const Spread& spread, int64_t tap) {
+  constexpr size_t kDepth = Window::kDepth;
+  const Window& window = spread.window;
+  const Shape shape = frames->shape();
+  const int64_t stride = window.stride[kDepth];
+  if (stride > 1) {
+    Shape apart = {shape[0], shape[1], 1, shape[2], shape[3], shape[4]};
+    QB_ASSIGN_OR_RETURN(frames, node.AddReshape(role + "_frames", frames, apart));
+    PadAttrs zeros;
+    zeros.padding_list.assign(12, 0);
+    zeros.padding_list[8] = stride - 1;
+    QB_ASSIGN_OR_RETURN(frames,
+                        node.Add(role + "_apart", OpKind::kPad, {frames}, std::move(zeros)));
+    QB_ASSIGN_OR_RETURN(
+        frames, node.AddReshape(role + "_joined", frames,
+                                {shape[0], shape[1] * stride, shape[2], shape[3], shape[4]}));
+  }
+  const int64_t step = window.dilation[kDepth];
+  PadAttrs place;
+  place.padding_list.assign(10, 0);
+  place.padding_list[1] = tap * step - window.begin[kDepth];
+  place.padding_list[6] = (window.kernel[kDepth] - 1 - tap) * step - window.end[kDepth] +
+                          spread.out_padding[kDepth] - (stride - 1);
+  return node.Add(role + "_placed", OpKind::kPad, {frames}, std::move(place));
+}
+
+absl::StatusOr<Node*> Swapped(NodeImporter& node, absl::string_view role, Node* value) {
+  TransposeAttrs attrs;
+  attrs.transpose_axes = {0, 2, 1, 3, 4};
+  return node.Add(role, OpKind::kTranspose, {value}, std::move(attrs));
+}
+
+// A 3-D form is the sum over the taps along the depth of 2-D forms on each frame.
+absl::Status ImportVolume(NodeImporter& node, Node* input, Node* weights, const Spread& spread,
+                          int64_t groups) {
+  constexpr int64_t kMostTaps = 64;
+  const int64_t taps = spread.window.kernel[Window::kDepth];
+  if (taps > kMostTaps) {
+    return absl::UnimplementedError(
+        absl::StrCat("a kernel of depth ", taps, " is not supported; up to ", kMostTaps, " are"));
+  }
+  const Shape& x = input->shape();
+  const Shape& w = weights->shape();
+  QB_ASSIGN_OR_RETURN(Node * frames, Swapped(node, "frames", input));
+  TransposeParts parts;
+  QB_ASSIGN_OR_RETURN(parts.x, node.AddReshape("images", frames, {x[0] * x[2], x[1], x[3], x[4]}));
+  Node* sum = nullptr;
+  for (int64_t tap = 0; tap < taps; ++tap) {
+    const std::string role = absl::StrCat("tap_", tap);
+    SliceAttrs slice;
+    slice.axis = {2};
+    slice.start = {tap};
+    slice.end = {tap + 1};
+    slice.step = {1};
+    QB_ASSIGN_OR_RETURN(parts.weights,
+                        node.Add(role + "_weights", OpKind::kSlice, {weights}, std::move(slice)));
+    QB_ASSIGN_OR_RETURN(parts.weights,
+                        node.AddReshape(role + "_window", parts.weights, {w[0], w[1], w[3], w[4]}));
+    QB_ASSIGN_OR_RETURN(Node * images, AddTranspose(node, role, parts, spread, groups));
+    const Shape& y = images->shape();
+    QB_ASSIGN_OR_RETURN(images,
+                        node.AddReshape(role + "_volume", images, {x[0], x[2], y[1], y[2], y[3]}));
+    QB_ASSIGN_OR_RETURN(images, SpreadFrames(node, role, images, spread, tap));
+    if (sum != nullptr) {
+      QB_ASSIGN_OR_RETURN(images, node.Add(role + "_sum", OpKind::kAdding, {sum, images}));
+    }
+    sum = images;
+  }
+  if (!node.HasInput(2)) {
+    return node.Finish(Swapped(node, "", sum));
+  }
+  QB_ASSIGN_OR_RETURN(Node * bias, node.Input(2, "B"));
+  QB_ASSIGN_OR_RETURN(bias, node.AddReshape("bias", bias, {bias->shape().elements(), 1, 1, 1}));
+  QB_ASSIGN_OR_RETURN(sum, Swapped(node, "volume", sum));
+  return node.Finish(node.Add("", OpKind::kAdding, {sum, bias}));
+}
+
 }  // namespace
 
 absl::Status ImportConvTranspose(NodeImporter& node) {
   QB_ASSIGN_OR_RETURN(Node * input, node.Input(0, "X"));
   QB_ASSIGN_OR_RETURN(Node * weights, node.Input(1, "W"));
-  QB_ASSIGN_OR_RETURN(Node * image, AsImage(node, "x", input));
   QB_ASSIGN_OR_RETURN(const std::vector<int64_t> kernel,
                       KernelOf(node, input->shape(), weights->shape()));
-  QB_ASSIGN_OR_RETURN(Node * image_weights, AsImage(node, "weights", weights));
   QB_ASSIGN_OR_RETURN(const Spread spread, ReadSpread(node, input->shape(), kernel));
-  auto attrs = std::make_unique<TransposeConvolutionAttrs>();
-  SetWindow(spread.window, *attrs);
-  attrs->south_out_padding = spread.out_padding[0];
-  attrs->east_out_padding = spread.out_padding[1];
-  QB_ASSIGN_OR_RETURN(attrs->group_number, node.IntAttr("group", 1));
-  QB_ASSIGN_OR_RETURN(Node * by_result,
-                      ResultChannelsFirst(node, image_weights, attrs->group_number));
-  std::vector<Node*> operands = {image, by_result};
-  if (node.HasInput(2)) {
-    QB_ASSIGN_OR_RETURN(Node * bias, node.Input(2, "B"));
-    operands.push_back(bias);
+  QB_ASSIGN_OR_RETURN(const int64_t groups, node.IntAttr("group", 1));
+  if (input->shape().rank() == 5) {
+    return ImportVolume(node, input, weights, spread, groups);
   }
-  return FinishImage(node, input, OpKind::kTransposeConvolution, operands, std::move(attrs));
+  TransposeParts parts;
+  QB_ASSIGN_OR_RETURN(parts.x, AsImage(node, "x", input));
+  QB_ASSIGN_OR_RETURN(parts.weights, AsImage(node, "weights", weights));
+  if (node.HasInput(2)) {
+    QB_ASSIGN_OR_RETURN(parts.bias, node.Input(2, "B"));
+  }
+  const bool flat = input->shape().rank() == 3;
+  QB_ASSIGN_OR_RETURN(Node * image, AddTranspose(node, flat ? "2d" : "", parts, spread, groups));
+  if (!flat) {
+    return node.Finish(image);
+  }
+  const Shape& shape = image->shape();
+  return node.Finish(node.AddReshape("", image, {shape[0], shape[1], shape[3]}));
 }
 
 }  // namespace qb::onnx_import

@@ -89,11 +89,17 @@ TEST(ImportConvTranspose, WhatDoesNotFitIsRefused) {
                 n.Ints("output_shape", {int64_t{1} << 60, 4});
               }),
               HasSubstr("attribute 'output_shape'"));
+}
+
+TEST(ImportConvTranspose, ThreeDimensionalFormIsASumOverTheDepth) {
   ModelBuilder model(13);
-  model.Input("x", {1, 1, 5, 5, 5}).Output("y");
-  model.Floats("w", {1, 1, 1, 1, 1}, {1});
-  model.Node("ConvTranspose", {"x", "w"}, {"y"});
-  EXPECT_THAT(model.Text(), HasSubstr("the 3-D form"));
+  model.Input("x", {1, 1, 2, 1, 1}).Output("y");
+  model.Floats("w", {1, 1, 2, 1, 1}, {1, 10});
+  model.Floats("b", {1}, {0.5f});
+  model.Node("ConvTranspose", {"x", "w", "b"}, {"y"}).Ints("strides", {3, 1, 1});
+  const std::vector<Tensor> outputs = model.Run({Tensor::OfFloats({1, 1, 2, 1, 1}, {2, 3})});
+  EXPECT_EQ(outputs.at(0).shape(), Shape({1, 1, 5, 1, 1}));
+  EXPECT_THAT(FloatsOf(outputs[0]), ElementsAre(2.5, 20.5, 0.5, 3.5, 30.5));
 }
 
 }  // namespace

@@ -63,12 +63,16 @@ TEST(ImportConv, OneDimensionalFormRunsAsImageOfHeightOne) {
   EXPECT_THAT(FloatsOf(outputs[0]), ElementsAre(1 * 2 + 2 * 3, 2 * 1 + 3 * 2 + 4 * 3));
 }
 
-TEST(ImportConv, ThreeDimensionalFormIsRefusedByName) {
+TEST(ImportConv, ThreeDimensionalFormIsASumOverTheDepth) {
   ModelBuilder model(13);
-  model.Input("x", {1, 1, 5, 5, 5}).Output("y");
-  model.Floats("w", {1, 1, 1, 1, 1}, {1});
-  model.Node("Conv", {"x", "w"}, {"y"}).Named("conv3");
-  EXPECT_THAT(model.Text(), HasSubstr("ERROR: node 'conv3' (Conv): the 3-D form"));
+  model.Input("x", {1, 1, 3, 1, 2}).Output("y");
+  model.Floats("w", {1, 1, 2, 1, 1}, {1, 10});
+  model.Floats("b", {1}, {0.5f});
+  model.Node("Conv", {"x", "w", "b"}, {"y"}).Ints("pads", {0, 0, 0, 1, 0, 0});
+  const std::vector<Tensor> outputs =
+      model.Run({Tensor::OfFloats({1, 1, 3, 1, 2}, {1, 2, 3, 4, 5, 6})});
+  EXPECT_EQ(outputs.at(0).shape(), Shape({1, 1, 3, 1, 2}));
+  EXPECT_THAT(FloatsOf(outputs[0]), ElementsAre(31.5, 42.5, 53.5, 64.5, 5.5, 6.5));
 }
 
 TEST(ImportConv, WrongAttributesAreRefused) {

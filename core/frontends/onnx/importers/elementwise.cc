@@ -52,6 +52,22 @@ absl::StatusOr<Node*> Chain(NodeImporter& node, absl::string_view last_role) {
   return value;
 }
 
+absl::StatusOr<Node*> AddCast(NodeImporter& node, absl::string_view role, Node* value,
+                              DType dtype) {
+  CastAttrs attrs;
+  attrs.dtype = std::string(DTypeName(dtype));
+  return node.Add(role, OpKind::kCast, {value}, std::move(attrs));
+}
+
+// In float64, rounded towards zero as a cast does.
+absl::Status PowerOfInteger(NodeImporter& node, Node* base, Node* exponent) {
+  const DType dtype = base->type().dtype;
+  QB_ASSIGN_OR_RETURN(base, AddCast(node, "base", base, DType::kFloat64));
+  QB_ASSIGN_OR_RETURN(exponent, AddCast(node, "exponent", exponent, DType::kFloat64));
+  QB_ASSIGN_OR_RETURN(Node * power, node.Add("power", OpKind::kPow, {base, exponent}));
+  return node.Finish(AddCast(node, "", power, dtype));
+}
+
 }  // namespace
 
 absl::Status ImportBinary(NodeImporter& node) {
@@ -77,7 +93,7 @@ absl::Status ImportPow(NodeImporter& node) {
   if (exponent->type().dtype !=
       dtype) {  // allowed since opset 12; the result is of the base's type
     if (!IsFloat(dtype) && IsFloat(exponent->type().dtype)) {
-      return absl::UnimplementedError("an integer base with a float exponent is not supported");
+      return PowerOfInteger(node, base, exponent);
     }
     CastAttrs attrs;
     attrs.dtype = std::string(DTypeName(dtype));

@@ -1,6 +1,7 @@
 // Transpose, Pad, Gather, Expand, DepthToSpace, SpaceToDepth.
 #include "core/ops/movement.h"
 
+#include <algorithm>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -16,6 +17,11 @@
 
 namespace qb::onnx_import {
 namespace {
+
+absl::StatusOr<bool> IsWrap(NodeImporter& node) {
+  QB_ASSIGN_OR_RETURN(const std::string mode, node.StringAttr("mode", "constant"));
+  return mode == "wrap" && node.opset() >= 19;
+}
 
 absl::StatusOr<PadMode> ReadPadMode(NodeImporter& node) {
   QB_ASSIGN_OR_RETURN(const std::string mode, node.StringAttr("mode", "constant"));
@@ -92,14 +98,58 @@ absl::Status ImportTranspose(NodeImporter& node) {
   return node.Finish(node.Add("", OpKind::kTranspose, {input}, std::move(attrs)));
 }
 
+namespace {
+
+// Each padded axis as a list of the elements that it repeats.
+absl::Status PadByWrapping(NodeImporter& node, Node* value, const PadAttrs& attrs) {
+  const int64_t rank = value->shape().rank();
+  if (static_cast<int64_t>(attrs.padding_list.size()) != 2 * rank) {
+    return absl::InvalidArgumentError(absl::StrCat("pads has ", attrs.padding_list.size(),
+                                                   " elements for an input of rank ", rank));
+  }
+  for (int64_t axis = 0; axis < rank; ++axis) {
+    const int64_t begin = attrs.padding_list[static_cast<size_t>(axis)];
+    const int64_t end = attrs.padding_list[static_cast<size_t>(axis + rank)];
+    const int64_t dim = value->shape()[axis];
+    constexpr int64_t kMost = int64_t{1} << 24;
+    if (begin == 0 && end == 0) {
+      continue;
+    }
+    if (dim < 1 || dim > kMost || std::max(begin, end) > kMost || std::min(begin, end) < -dim) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("padding (", begin, ", ", end, ") of an axis of ", dim, " elements"));
+    }
+    std::vector<int64_t> places;
+    for (int64_t i = -begin; i < dim + end; ++i) {
+      places.push_back((i % dim + dim) % dim);
+    }
+    const Shape list = {static_cast<int64_t>(places.size())};
+    QB_ASSIGN_OR_RETURN(Node * indices, node.AddConstant(absl::StrCat("places_", axis),
+                                                         Tensor::OfInt64s(list, places)));
+    GatherAttrs along;
+    along.axis = axis;
+    QB_ASSIGN_OR_RETURN(value, node.Add(absl::StrCat("wrapped_", axis), OpKind::kGather,
+                                        {value, indices}, std::move(along)));
+  }
+  return node.Finish(value);
+}
+
+}  // namespace
+
 absl::Status ImportPad(NodeImporter& node) {
   QB_ASSIGN_OR_RETURN(Node * input, node.Input(0, "data"));
   PadAttrs attrs;
-  QB_ASSIGN_OR_RETURN(attrs.pad_mode, ReadPadMode(node));
+  QB_ASSIGN_OR_RETURN(const bool wraps, IsWrap(node));
+  if (!wraps) {
+    QB_ASSIGN_OR_RETURN(attrs.pad_mode, ReadPadMode(node));
+  }
   if (node.opset() < 11) {
     QB_RETURN_IF_ERROR(ReadPadAttributes(node, attrs));
   } else {
     QB_RETURN_IF_ERROR(ReadPadInputs(node, input->shape().rank(), attrs));
+  }
+  if (wraps) {
+    return PadByWrapping(node, input, attrs);
   }
   return node.Finish(node.Add("", OpKind::kPad, {input}, std::move(attrs)));
 }

@@ -42,7 +42,17 @@ TEST(ImportPad, Modes) {
   };
   EXPECT_THAT(text("reflect"), HasSubstr("pad_mode=\"reflect\""));
   EXPECT_THAT(text("edge"), HasSubstr("pad_mode=\"edge\""));
-  EXPECT_THAT(text("wrap"), HasSubstr("mode 'wrap' is not supported"));
+  EXPECT_THAT(text("wrap"), HasSubstr("mode 'wrap' is not supported"));  // since opset 19
+  EXPECT_THAT(text("mirror"), HasSubstr("mode 'mirror' is not supported"));
+}
+
+TEST(ImportPad, WrapGoesAroundEachAxis) {
+  ModelBuilder model(19);
+  model.Input("x", {1, 3}).Output("y");
+  model.Ints("pads", {0, 4, 0, 1});
+  model.Node("Pad", {"x", "pads"}, {"y"}).String("mode", "wrap");
+  EXPECT_THAT(FloatsOf(model.Run({Tensor::OfFloats({1, 3}, {1, 2, 3})}).at(0)),
+              ::testing::ElementsAre(3, 1, 2, 3, 1, 2, 3, 1));
 }
 
 TEST(ImportPad, WrongListsAreRefused) {

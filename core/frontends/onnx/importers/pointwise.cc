@@ -24,19 +24,20 @@ struct PlainOp {
 };
 
 constexpr auto kPlainOps = std::to_array<PlainOp>({
-    {"Abs", OpKind::kAbs},
-    {"Ceil", OpKind::kCeil},
-    {"Erf", OpKind::kErf},
-    {"Exp", OpKind::kExp},
-    {"Floor", OpKind::kFloor},
-    {"HardSwish", OpKind::kHardSwish},
-    {"Log", OpKind::kLog},
-    {"Neg", OpKind::kNeg},
-    {"Relu", OpKind::kRelu},
-    {"Sigmoid", OpKind::kSigmoid},
-    {"Softplus", OpKind::kSoftplus},
-    {"Sqrt", OpKind::kSqrt},
-    {"Tanh", OpKind::kTanh},
+    {"Abs", OpKind::kAbs},           {"Acos", OpKind::kAcos},
+    {"Acosh", OpKind::kAcosh},       {"Asin", OpKind::kAsin},
+    {"Asinh", OpKind::kAsinh},       {"Atan", OpKind::kAtan},
+    {"Atanh", OpKind::kAtanh},       {"Ceil", OpKind::kCeil},
+    {"Cos", OpKind::kCos},           {"Cosh", OpKind::kCosh},
+    {"Erf", OpKind::kErf},           {"Exp", OpKind::kExp},
+    {"Floor", OpKind::kFloor},       {"HardSwish", OpKind::kHardSwish},
+    {"Log", OpKind::kLog},           {"Mish", OpKind::kMish},
+    {"Neg", OpKind::kNeg},           {"Relu", OpKind::kRelu},
+    {"Round", OpKind::kRound},       {"Sigmoid", OpKind::kSigmoid},
+    {"Sign", OpKind::kSign},         {"Sin", OpKind::kSin},
+    {"Sinh", OpKind::kSinh},         {"Softplus", OpKind::kSoftplus},
+    {"Softsign", OpKind::kSoftsign}, {"Sqrt", OpKind::kSqrt},
+    {"Tan", OpKind::kTan},           {"Tanh", OpKind::kTanh},
 });
 
 // Clip with bounds that are tensors: what no attribute can say (integers beyond 2^24, computed

@@ -51,13 +51,30 @@ TEST(ImportPool, CountIncludePadChangesTheMean) {
   }
 }
 
-TEST(ImportPool, IndicesAreRefusedWhenTheyAreRead) {
-  EXPECT_THAT(PoolText("MaxPool", 13, {"y", "indices"}),
-              HasSubstr("ERROR: node 'y' (MaxPool): output 1 ('indices') is not supported"));
+TEST(ImportPool, IndicesOfTheLargestElements) {
+  for (const int64_t by_columns : {0, 1}) {
+    ModelBuilder model(13);
+    model.Input("x", {1, 1, 2, 3}).Output("y").Output("places", onnx::TensorProto::INT64);
+    model.Node("MaxPool", {"x"}, {"y", "places"})
+        .Ints("kernel_shape", {2, 2})
+        .Int("storage_order", by_columns);
+    const std::vector<Tensor> outputs =
+        model.Run({Tensor::OfFloats({1, 1, 2, 3}, {1, 5, 2, 3, 4, 6})});
+    EXPECT_THAT(FloatsOf(outputs.at(0)), ElementsAre(5, 6));
+    EXPECT_THAT(outputs.at(1).values<int64_t>(),
+                by_columns == 1 ? ElementsAre(2, 5) : ElementsAre(1, 5));
+  }
 }
 
-TEST(ImportPool, ThreeDimensionalFormIsRefusedByName) {
-  EXPECT_THAT(PoolText("MaxPool", 13, {"y"}, {1, 1, 6, 6, 6}), HasSubstr("the 3-D form"));
+TEST(ImportPool, ThreeDimensionalFormGoesByPixelsThenDepth) {
+  ModelBuilder model(13);
+  model.Input("x", {1, 1, 2, 1, 2}).Output("y");
+  model.Node("AveragePool", {"x"}, {"y"})
+      .Ints("kernel_shape", {2, 1, 2})
+      .Ints("pads", {1, 0, 0, 0, 0, 0});
+  const std::vector<Tensor> outputs = model.Run({Tensor::OfFloats({1, 1, 2, 1, 2}, {1, 3, 5, 7})});
+  EXPECT_EQ(outputs.at(0).shape(), Shape({1, 1, 2, 1, 1}));
+  EXPECT_THAT(FloatsOf(outputs[0]), ElementsAre(2, 4));
 }
 
 TEST(ImportPool, KernelShapeIsNeeded) {

@@ -154,51 +154,52 @@ absl::Status ReadTargetSize(NodeImporter& node, const Shape& input, ResizeAttrs&
   return absl::OkStatus();
 }
 
-// Modes of newer opsets in terms of the four that the graph has.
+// tf_crop_and_resize: the region of all axes.
+absl::Status ReadRegion(NodeImporter& node, const Shape& input, ResizeAttrs& attrs) {
+  QB_ASSIGN_OR_RETURN(const std::vector<float> given, node.FloatsInput(1, "roi"));
+  QB_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, ReadAxes(node, input.rank()));
+  if (given.size() != 2 * axes.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("roi has ", given.size(), " elements for ", axes.size(), " axes"));
+  }
+  const auto rank = static_cast<size_t>(input.rank());
+  attrs.roi.assign(2 * rank, 0.0f);
+  std::fill(attrs.roi.begin() + static_cast<int64_t>(rank), attrs.roi.end(), 1.0f);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    attrs.roi[static_cast<size_t>(axes[i])] = given[i];
+    attrs.roi[rank + static_cast<size_t>(axes[i])] = given[axes.size() + i];
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ReadTransform(NodeImporter& node, const Shape& input, ResizeAttrs& attrs) {
   QB_ASSIGN_OR_RETURN(attrs.transform_mode,
                       node.StringAttr("coordinate_transformation_mode", "half_pixel"));
   QB_ASSIGN_OR_RETURN(attrs.nearest_mode, node.StringAttr("nearest_mode", "round_prefer_floor"));
   if (attrs.transform_mode == "tf_crop_and_resize") {
-    return absl::UnimplementedError("tf_crop_and_resize (a region of interest) is not supported");
+    return ReadRegion(node, input, attrs);
   }
-  if (attrs.transform_mode == "tf_half_pixel_for_nn") {
+  if (attrs.transform_mode == "tf_half_pixel_for_nn" && attrs.mode == ResizeMode::kNearest &&
+      attrs.nearest_mode == "floor") {
     // floor((x + 0.5) / scale) is half_pixel rounded half up; its other uses are not.
-    if (attrs.mode != ResizeMode::kNearest || attrs.nearest_mode != "floor") {
-      return NotSupported("coordinate_transformation_mode", attrs.transform_mode);
-    }
     attrs.transform_mode = "half_pixel";
     attrs.nearest_mode = "round_prefer_ceil";
-  }
-  if (attrs.transform_mode == "half_pixel_symmetric") {
-    // The same as half_pixel unless the result's size was rounded down.
-    for (int64_t axis = 0; axis < input.rank(); ++axis) {
-      const auto i = static_cast<size_t>(axis);
-      if (static_cast<float>(attrs.sizes[i]) != attrs.scales[i] * static_cast<float>(input[axis])) {
-        return NotSupported("coordinate_transformation_mode", attrs.transform_mode);
-      }
-    }
-    attrs.transform_mode = "half_pixel";
   }
   return absl::OkStatus();
 }
 
-absl::Status ReadFilter(NodeImporter& node, const Shape& input, ResizeAttrs& attrs) {
+absl::Status ReadFilter(NodeImporter& node, ResizeAttrs& attrs) {
   QB_ASSIGN_OR_RETURN(attrs.cubic_coeff_a, node.FloatAttr("cubic_coeff_a", -0.75f));
   QB_ASSIGN_OR_RETURN(const bool exclude_outside, node.BoolAttr("exclude_outside", false));
-  node.IgnoreAttr("extrapolation_value");  // of tf_crop_and_resize
-  if (exclude_outside && attrs.mode == ResizeMode::kCubic) {
-    return absl::UnimplementedError("exclude_outside is not supported");
-  }
+  QB_ASSIGN_OR_RETURN(attrs.extrapolation_value, node.FloatAttr("extrapolation_value", 0.0f));
+  attrs.exclude_outside = exclude_outside && attrs.mode == ResizeMode::kCubic;
   if (node.opset() >= 18) {
-    QB_ASSIGN_OR_RETURN(const bool antialias, node.BoolAttr("antialias", false));
-    for (int64_t axis = 0; antialias && axis < input.rank(); ++axis) {
-      if (attrs.sizes[static_cast<size_t>(axis)] < input[axis] &&
-          attrs.mode != ResizeMode::kNearest) {
-        return absl::UnimplementedError("antialias is not supported when an axis shrinks");
-      }
-    }
+    QB_ASSIGN_OR_RETURN(attrs.antialias, node.BoolAttr("antialias", false));
   }
+  // Nothing shrinks or nothing is interpolated: the graph has one spelling for that.
+  const bool shrinks = std::any_of(attrs.scales.begin(), attrs.scales.end(),
+                                   [](float scale) { return scale < 1.0f; });
+  attrs.antialias = attrs.antialias && shrinks && attrs.mode != ResizeMode::kNearest;
   return absl::OkStatus();
 }
 
@@ -243,7 +244,7 @@ absl::Status ImportResize(NodeImporter& node) {
   QB_ASSIGN_OR_RETURN(attrs.mode, ReadMode(node));
   QB_RETURN_IF_ERROR(ReadTargetSize(node, input->shape(), attrs));
   QB_RETURN_IF_ERROR(ReadTransform(node, input->shape(), attrs));
-  QB_RETURN_IF_ERROR(ReadFilter(node, input->shape(), attrs));
+  QB_RETURN_IF_ERROR(ReadFilter(node, attrs));
   return node.Finish(node.Add("", OpKind::kResize, {input}, std::move(attrs)));
 }
 

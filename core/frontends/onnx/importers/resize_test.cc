@@ -10,6 +10,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Resize of x [1, 1, 4, 4] with inputs (roi, scales, sizes) and whatever `change` adds.
 std::string ResizeText(int64_t opset, const std::vector<float>& scales,
@@ -85,18 +86,24 @@ TEST(ImportResize, WhatIsMissingIsRefusedByName) {
       node.String("coordinate_transformation_mode", mode).String("nearest_mode", nearest);
     });
   };
-  EXPECT_THAT(transform("tf_crop_and_resize", "floor"), HasSubstr("tf_crop_and_resize"));
-  EXPECT_THAT(transform("tf_half_pixel_for_nn", "ceil"), HasSubstr("tf_half_pixel_for_nn"));
+  EXPECT_THAT(transform("tf_crop_and_resize", "floor"), HasSubstr("roi has 0 elements for 4 axes"));
+  EXPECT_THAT(transform("tf_half_pixel_for_nn", "ceil"), HasSubstr("\"tf_half_pixel_for_nn\""));
   EXPECT_THAT(transform("tf_half_pixel_for_nn", "floor"),
               HasSubstr("nearest_mode=\"round_prefer_ceil\""));
-  EXPECT_THAT(
-      ResizeText(18, {}, {1, 1, 2, 2},
-                 [](NodeBuilder& node) { node.String("mode", "linear").Int("antialias", 1); }),
-      HasSubstr("antialias is not supported"));
+}
+
+TEST(ImportResize, FiltersKeepTheirFlagsWhereTheyCount) {
+  const auto antialias = [](const std::string& mode, int64_t size) {
+    return ResizeText(18, {}, {1, 1, size, size},
+                      [&](NodeBuilder& node) { node.String("mode", mode).Int("antialias", 1); });
+  };
+  EXPECT_THAT(antialias("linear", 2), HasSubstr("antialias=true"));
+  EXPECT_THAT(antialias("linear", 8), Not(HasSubstr("antialias")));
+  EXPECT_THAT(antialias("nearest", 2), Not(HasSubstr("antialias")));
   EXPECT_THAT(
       ResizeText(13, {}, {1, 1, 8, 8},
                  [](NodeBuilder& node) { node.String("mode", "cubic").Int("exclude_outside", 1); }),
-      HasSubstr("exclude_outside is not supported"));
+      HasSubstr("exclude_outside=true"));
 }
 
 TEST(ImportUpsample, AttributeAndInputForms) {

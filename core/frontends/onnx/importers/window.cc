@@ -64,6 +64,10 @@ absl::Status CheckKernel(const std::vector<int64_t>& kernel, size_t spatial) {
 
 absl::StatusOr<Window> ReadWindow(NodeImporter& node, const Shape& input,
                                   const std::vector<int64_t>& kernel) {
+  if (input.rank() < 3 || input.rank() > 5) {
+    return absl::InvalidArgumentError(absl::StrCat("the input has shape ", input.ToString(),
+                                                   "; [N, C, L] to [N, C, D, H, W] is accepted"));
+  }
   const auto spatial = static_cast<size_t>(input.rank() - 2);
   QB_RETURN_IF_ERROR(CheckKernel(kernel, spatial));
   QB_ASSIGN_OR_RETURN(const std::vector<int64_t> strides, ReadList(node, "strides", spatial, 1));
@@ -77,7 +81,7 @@ absl::StatusOr<Window> ReadWindow(NodeImporter& node, const Shape& input,
         "auto_pad is '", auto_pad, "'; NOTSET, VALID, SAME_UPPER and SAME_LOWER are accepted"));
   }
   Window window;
-  const size_t first = 2 - spatial;
+  const size_t first = Window::kAxes - spatial;
   for (size_t i = 0; i < spatial; ++i) {
     const size_t axis = first + i;
     window.kernel[axis] = kernel[i];

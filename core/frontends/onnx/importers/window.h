@@ -11,17 +11,18 @@
 
 namespace qb::onnx_import {
 
-// Height and width; in elements. For 1-D operators height has the neutral values.
+// Depth, height and width; in elements. Axes that an operator lacks have the neutral values.
 struct Window {
-  int64_t kernel[2] = {1, 1};
-  int64_t stride[2] = {1, 1};
-  int64_t dilation[2] = {1, 1};
-  int64_t begin[2] = {0, 0};
-  int64_t end[2] = {0, 0};
+  static constexpr size_t kDepth = 0, kHeight = 1, kWidth = 2, kAxes = 3;
+  int64_t kernel[kAxes] = {1, 1, 1};
+  int64_t stride[kAxes] = {1, 1, 1};
+  int64_t dilation[kAxes] = {1, 1, 1};
+  int64_t begin[kAxes] = {0, 0, 0};
+  int64_t end[kAxes] = {0, 0, 0};
 };
 
 // Reads strides, dilations, pads and auto_pad. `kernel` has one entry for each spatial dimension of
-// `input` ([N, C, L] or [N, C, H, W]); SAME paddings are computed from the input's size.
+// `input` ([N, C, L] to [N, C, D, H, W]); SAME paddings are computed from the input's size.
 // Errors: InvalidArgument for wrong counts and for values outside [1, 2^24] (paddings [0, 2^24]).
 absl::StatusOr<Window> ReadWindow(NodeImporter& node, const Shape& input,
                                   const std::vector<int64_t>& kernel);
@@ -37,16 +38,16 @@ absl::Status FinishImage(NodeImporter& node, const Node* source, OpKind kind,
 // Copies the window into the fields that ConvolutionAttrs and PoolingAttrs share.
 template <typename A>
 void SetWindow(const Window& window, A& attrs) {
-  attrs.h_kernel = window.kernel[0];
-  attrs.w_kernel = window.kernel[1];
-  attrs.h_stride = window.stride[0];
-  attrs.w_stride = window.stride[1];
-  attrs.h_dilation = window.dilation[0];
-  attrs.w_dilation = window.dilation[1];
-  attrs.north_padding = window.begin[0];
-  attrs.south_padding = window.end[0];
-  attrs.west_padding = window.begin[1];
-  attrs.east_padding = window.end[1];
+  attrs.h_kernel = window.kernel[Window::kHeight];
+  attrs.w_kernel = window.kernel[Window::kWidth];
+  attrs.h_stride = window.stride[Window::kHeight];
+  attrs.w_stride = window.stride[Window::kWidth];
+  attrs.h_dilation = window.dilation[Window::kHeight];
+  attrs.w_dilation = window.dilation[Window::kWidth];
+  attrs.north_padding = window.begin[Window::kHeight];
+  attrs.south_padding = window.end[Window::kHeight];
+  attrs.west_padding = window.begin[Window::kWidth];
+  attrs.east_padding = window.end[Window::kWidth];
 }
 
 }  // namespace qb::onnx_import
