@@ -34,7 +34,8 @@ constexpr auto kJobFlags = std::to_array<FlagDef>({
      "Calibrate with random data: only to see whether a model compiles."},
     {"config-preset", 'p', FlagKind::kValue, "NAME", "A built-in set of compile settings."},
     {"compile-config", 'c', FlagKind::kValue, "FILE",
-     "Compile settings, YAML or JSON; the server resolves them. They win over the preset."},
+     "Compile settings, YAML or JSON; the server resolves them. A preset that is given too wins "
+     "over them."},
     {"inference-scheme", 0, FlagKind::kValue, "NAME",
      "How the cores share the work: single, multi, global4, global8 or all."},
     {"cpu-offload", 0, FlagKind::kNegatable, "",
