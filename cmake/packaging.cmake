@@ -105,6 +105,7 @@ set(CPACK_DEBIAN_PYTHON_PACKAGE_ARCHITECTURE all)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS
   "python3 (>= 3.9), python3-grpcio, python3-numpy, python3-protobuf, python3-pydantic, python3-yaml")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SUGGESTS "qbc-worker, python3-torch")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA ${CMAKE_SOURCE_DIR}/deploy/debian/python/prerm)
 set(CPACK_DEBIAN_SERVER_PACKAGE_RECOMMENDS "qbc, qbc-worker")
 set(CPACK_DEBIAN_WORKER_PACKAGE_SUGGESTS "qbc-server")
 set(CPACK_DEBIAN_SERVER_DESCRIPTION "Server of a compile service for NPUs

@@ -25,6 +25,8 @@ import stack
 ROOT = stack.ROOT
 UNITS = sorted((ROOT / "deploy/systemd").rglob("*.service"))
 PROGRAMS = ("qbc-server", "qbc-worker", "qbc", "qbcompiler")
+SITE = os.environ.get("QB_PYTHON_SITE", str(ROOT / "build/release/python"))
+EXPORTER = ROOT / "deploy/prometheus/qbc_exporter.py"
 
 
 def load(path):
@@ -62,20 +64,27 @@ def containers():
     return {row["name"]: row for row in stateful_set()["spec"]["template"]["spec"]["containers"]}
 
 
+def services():
+    """(name, service) of the compose files."""
+    for path in ("docker/compose.yaml", "docker/compose.metrics.yaml"):
+        yield from load(path)[0]["services"].items()
+
+
 def command_lines():
     """(where, program, arguments) of everything that starts one of our programs."""
     for unit in UNITS:
         for line in directives(unit)["ExecStart"]:
             program, *arguments = shlex.split(line)
             yield unit.name, pathlib.Path(program).name, arguments
-    for name, service in load("docker/compose.yaml")[0]["services"].items():
-        if "command" in service:
+    for name, service in services():
+        if "command" in service and "build" in service:
             yield f"compose {name}", service["image"], service["command"]
     instructions, _ = dockerfile()
     program = None
     for line in instructions:
         if line.startswith("ENTRYPOINT "):
-            program = yaml.safe_load(line[len("ENTRYPOINT "):])[-1]
+            program = pathlib.Path(yaml.safe_load(line[len("ENTRYPOINT "):])[-1]).name
+            program = "qbc-exporter" if program == EXPORTER.name else program
         elif line.startswith("CMD "):
             yield "Dockerfile", program, yaml.safe_load(line[len("CMD "):])
         elif line.startswith("HEALTHCHECK "):
@@ -92,6 +101,10 @@ def command_lines():
 class CommandLines(unittest.TestCase):
     def help_of(self, program, arguments):
         words = [word for word in arguments[:1] if not word.startswith("-")]
+        if program == "qbc-exporter":
+            return re.sub(r"(?m)^options:.*", "", subprocess.run(
+                ["/usr/bin/python3", EXPORTER, "--help"], check=True, capture_output=True, text=True,
+                env={**os.environ, "PYTHONPATH": SITE}).stdout)
         return subprocess.run([stack.BIN / program, *words, "--help"], check=True, capture_output=True,
                               text=True).stdout
 
@@ -99,12 +112,12 @@ class CommandLines(unittest.TestCase):
         seen = set()
         for where, program, arguments in command_lines():
             seen.add(program)
-            self.assertIn(program, PROGRAMS, where)
+            self.assertIn(program, (*PROGRAMS, "qbc-exporter"), where)
             text = self.help_of(program, arguments)
             for word in arguments:
                 if word.startswith("--") and word != "--help":
                     self.assertRegex(text, rf"(?m)^\s+(-\w, )?{re.escape(word)}\b", (where, program))
-        self.assertEqual(seen, {"qbc-server", "qbc-worker", "qbc"})
+        self.assertEqual(seen, {"qbc-server", "qbc-worker", "qbc", "qbc-exporter"})
 
     def test_they_work_together(self):
         """The server, the worker and the probe of the manifests, in a folder instead of a container."""
@@ -160,7 +173,7 @@ class Images(unittest.TestCase):
             self.assertTrue(base in stages or base == "${DEBIAN}", (name, base))
         for source in re.findall(r"(?:--from=|from=)(\w+)", "\n".join(instructions)):
             self.assertIn(source, stages)
-        for name in ("server", "worker", "worker-cuda", "client"):
+        for name in ("server", "worker", "worker-cuda", "client", "exporter"):
             user, at = None, name
             while at in stages and user is None:
                 start = next(i for i, line in enumerate(instructions) if line.endswith(f" AS {at}"))
@@ -178,18 +191,28 @@ class Images(unittest.TestCase):
         cmake = (ROOT / "cmake/packaging.cmake").read_text("utf-8")
         built = set(re.search(r"foreach\(pair ([^)]*)\)", cmake)[1].split())
         self.assertLessEqual(names, {pair.split(":")[1] for pair in built})
-        self.assertEqual(names, {"qbc", "qbc-server", "qbc-worker"})
+        self.assertEqual(names, {"qbc", "qbc-server", "qbc-worker", "python3-qbcompiler"})
 
     def test_compose(self):
-        compose = load("docker/compose.yaml")[0]
         _, stages = dockerfile()
-        for name, service in compose["services"].items():
+        volumes = load("docker/compose.yaml")[0]["volumes"] | load("docker/compose.metrics.yaml")[0]["volumes"]
+        for name, service in services():
+            for volume in service["volumes"]:
+                source = volume.split(":")[0]
+                if source.startswith("."):
+                    self.assertTrue((ROOT / "docker" / source).is_file(), source)
+                else:
+                    self.assertIn(source, volumes, name)
+            for port in service.get("ports", ()):
+                self.assertTrue(port.startswith("127.0.0.1:"), port)
+            if "build" not in service:
+                self.assertRegex(service["image"], r":v?\d+\.\d+\.\d+$", name)
+                continue
             self.assertIn(service["build"]["target"], stages, name)
             self.assertTrue((ROOT / "docker" / service["build"]["context"] /
                              service["build"]["dockerfile"]).is_file())
-            for volume in service["volumes"]:
-                self.assertIn(volume.split(":")[0], compose["volumes"], name)
-            self.assertEqual(service["network_mode"], "none", name)
+            if name != "exporter":
+                self.assertEqual(service["network_mode"], "none", name)
 
 
 class Kubernetes(unittest.TestCase):
