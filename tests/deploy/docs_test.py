@@ -171,6 +171,11 @@ class Pages(unittest.TestCase):
                     for flag in (word for word in rest if word.startswith("--")):
                         self.assertIn(flag.split("=")[0], known, f"{page}:{number}: {line}")
 
+    def test_generated_pages_are_not_stale(self):
+        done = subprocess.run(["/usr/bin/python3", ROOT / "docs/reference/make_reference.py", "--check"],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_links_lead_somewhere(self):
         for page in PAGES:
             text = page.read_text("utf-8")
