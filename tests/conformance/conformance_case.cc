@@ -1,6 +1,5 @@
 #include "tests/conformance/conformance_case.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -15,6 +14,7 @@
 #include "core/base/status_macros.h"
 #include "core/execute/executor.h"
 #include "core/frontends/onnx/onnx_import.h"
+#include "core/frontends/onnx/scalar_values.h"
 #include "core/frontends/onnx/tensor_file.h"
 
 namespace qb::conformance {
@@ -54,23 +54,14 @@ absl::Status CompareAs(const Tensor& got, const Tensor& expected) {
   return absl::OkStatus();
 }
 
-double ValueOfHalf(uint16_t bits) {
-  const int exponent = (bits >> 10) & 0x1f;
-  const int fraction = bits & 0x3ff;
-  double magnitude =
-      std::ldexp(exponent == 0 ? fraction : fraction + 1024, std::max(exponent, 1) - 25);
-  if (exponent == 0x1f) {
-    magnitude = fraction == 0 ? HUGE_VAL : NAN;
-  }
-  return (bits & 0x8000) != 0 ? -magnitude : magnitude;
-}
-
 // Two roundings to ten bits of fraction may lie between the results.
 absl::Status CompareHalves(const Tensor& got, const Tensor& expected) {
   constexpr double kHalfRelative = 1.0 / 512;
-  for (int64_t i = 0; i < got.elements(); ++i) {
-    const double a = ValueOfHalf(got.data<uint16_t>()[i]);
-    const double b = ValueOfHalf(expected.data<uint16_t>()[i]);
+  const std::vector<double> got_values = onnx_import::DoublesOf(got);
+  const std::vector<double> expected_values = onnx_import::DoublesOf(expected);
+  for (size_t i = 0; i < got_values.size(); ++i) {
+    const double a = got_values[i];
+    const double b = expected_values[i];
     const bool equal = a == b || (std::isnan(a) && std::isnan(b)) ||
                        std::abs(a - b) <= kAbsolute + kHalfRelative * std::abs(b);
     if (!equal) {

@@ -143,6 +143,10 @@ KernelOr MakeKernel(const KernelRequest& request) {
   }
   const bool widens = row.widens && NeedsWidening(request);
   KernelOr kernel = widens ? MakeWidened(request, row.make) : row.make(request);
+  if (absl::IsUnimplemented(kernel.status()) && row.widens && !widens &&
+      IsInDoublePrecision(request)) {
+    kernel = MakeWidened(request, row.make);
+  }
   if (!kernel.ok()) {
     return absl::Status(kernel.status().code(), absl::StrCat("node '", request.node->name(), "' (",
                                                              OpDefOf(request.node->op()).name,

@@ -76,5 +76,15 @@ TEST(Widening, NarrowTypesComputeInWiderOnes) {
   EXPECT_THAT(halves["r"].values<uint16_t>(), ElementsAre(16384, 17408));
 }
 
+// A kernel without float64 runs in float32; one with it keeps the precision.
+TEST(Widening, DoublesRunInFloatOnlyWhereTheyHaveTo) {
+  constexpr char kDoubles[] = "a = InputConstant float64[1x2] [1, 1.000000001]";
+  QB_ASSERT_OK_AND_ASSIGN(const testing::Evaluated softmax,
+                          EvaluateText(kDoubles, "Softmax(a) {axis=1}"));
+  EXPECT_NEAR(softmax["r"].data<double>()[0], 0.5, 1e-6);
+  EXPECT_THAT(ValuesOf<double>(kDoubles, "Sub(a, a)"), ElementsAre(0, 0));
+  EXPECT_THAT(ValuesOf<double>(kDoubles, "Adding(a, a)"), ElementsAre(2, 2.000000002));
+}
+
 }  // namespace
 }  // namespace qb

@@ -1,5 +1,6 @@
 #include "core/execute/kernels/widening.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -13,6 +14,8 @@ namespace {
 
 DType Widened(DType dtype) {
   switch (dtype) {
+    case DType::kFloat64:  // only for kernels that lack it
+      return DType::kFloat32;
     case DType::kFloat16:
       return DType::kFloat32;
     case DType::kInt8:
@@ -43,6 +46,9 @@ void Widen(DType dtype, const void* from, void* to, int64_t count) {
         static_cast<float*>(to)[i] = FloatFromHalf(static_cast<const Float16*>(from)[i]);
       }
       break;
+    case DType::kFloat64:
+      ConvertValues<double, float>(from, to, count);
+      break;
     case DType::kInt8:
       ConvertValues<int8_t, int32_t>(from, to, count);
       break;
@@ -69,6 +75,9 @@ void Narrow(DType dtype, const void* from, void* to, int64_t count) {
         static_cast<Float16*>(to)[i] = HalfFromFloat(static_cast<const float*>(from)[i]);
       }
       break;
+    case DType::kFloat64:
+      ConvertValues<float, double>(from, to, count);
+      break;
     case DType::kInt8:
       ConvertValues<int32_t, int8_t>(from, to, count);
       break;
@@ -86,6 +95,12 @@ void Narrow(DType dtype, const void* from, void* to, int64_t count) {
       ConvertValues<int64_t, uint32_t>(from, to, count);
       break;
   }
+}
+
+template <typename Predicate>
+bool AnyOperand(const KernelRequest& request, Predicate predicate) {
+  return std::any_of(request.node->operands().begin(), request.node->operands().end(),
+                     [&](const Node* operand) { return predicate(operand->type().dtype); });
 }
 
 constexpr int64_t kAlignment = 64;
@@ -159,11 +174,15 @@ class WidenedKernel final : public Kernel {
 }  // namespace
 
 bool NeedsWidening(const KernelRequest& request) {
-  bool needs = Widened(request.node->type().dtype) != request.node->type().dtype;
-  for (const Node* operand : request.node->operands()) {
-    needs = needs || Widened(operand->type().dtype) != operand->type().dtype;
-  }
-  return needs;
+  const auto is_narrow = [](DType dtype) {
+    return dtype != DType::kFloat64 && Widened(dtype) != dtype;
+  };
+  return is_narrow(request.node->type().dtype) || AnyOperand(request, is_narrow);
+}
+
+bool IsInDoublePrecision(const KernelRequest& request) {
+  const auto is_double = [](DType dtype) { return dtype == DType::kFloat64; };
+  return is_double(request.node->type().dtype) || AnyOperand(request, is_double);
 }
 
 KernelOr MakeWidened(const KernelRequest& request, KernelOr (*make)(const KernelRequest&)) {

@@ -27,7 +27,7 @@ std::string DeclaredShape(const std::vector<OnnxDim>& dims) {
                         });
 }
 
-// A value of 0 or below marks an open dimension in files of some exporters.
+// A value of 0 or -1 marks an open dimension in files of some exporters.
 bool IsOpen(const OnnxDim& dim) { return !dim.value.has_value() || *dim.value <= 0; }
 
 absl::Status CheckElementType(const OnnxValue& input) {
@@ -39,6 +39,13 @@ absl::Status CheckElementType(const OnnxValue& input) {
     return absl::InvalidArgumentError(absl::StrCat("input '", input.name, "' has rank ",
                                                    input.dims->size(), "; at most ", kMostRank,
                                                    " is supported"));
+  }
+  for (const OnnxDim& dim : input.dims.value_or(std::vector<OnnxDim>())) {
+    if (dim.value.has_value() && *dim.value < -1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("input '", input.name, "' has a dimension of ", *dim.value,
+                       "; 1 and more are accepted, 0 and -1 as open dimensions"));
+    }
   }
   return absl::OkStatus();
 }

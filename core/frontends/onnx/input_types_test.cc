@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+
 #include "core/frontends/onnx/testing/model_builder.h"
 
 namespace qb::testing {
@@ -89,6 +93,17 @@ TEST(InputTypes, HugeDeclaredShapesAreRefused) {
   ModelBuilder model(13);
   model.Input("x", {1, int64_t{1} << 40, int64_t{1} << 40}).Output("x");
   EXPECT_THAT(model.Text(), HasSubstr("input 'x': a tensor of"));
+  for (const int64_t dim : {std::numeric_limits<int64_t>::max(), int64_t{1} << 62}) {
+    ModelBuilder most(13);
+    most.Input("x", {1, dim}).Output("x");
+    EXPECT_THAT(most.Text(), HasSubstr("input 'x': a tensor of"));
+  }
+  for (const int64_t dim : {std::numeric_limits<int64_t>::min(), int64_t{-5}}) {
+    ModelBuilder negative(13);
+    negative.Input("x", {dim, 3}).Output("x");
+    EXPECT_THAT(negative.Text(),
+                HasSubstr(absl::StrCat("input 'x' has a dimension of ", dim, "; 1 and more")));
+  }
   ModelBuilder deep(13);
   deep.Input("x", std::vector<int64_t>(100, 1)).Output("x");
   EXPECT_THAT(deep.Text(), HasSubstr("input 'x' has rank 100"));

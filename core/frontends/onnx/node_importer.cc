@@ -3,9 +3,11 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/status_macros.h"
+#include "core/frontends/onnx/read_tensor.h"
 #include "core/frontends/onnx/scalar_values.h"
 #include "core/ops/movement.h"
 #include "core/ops/op_def.h"
+#include "core/ops/pointwise.h"
 
 namespace qb::onnx_import {
 namespace {
@@ -206,6 +208,20 @@ absl::StatusOr<int64_t> NodeImporter::RequiredIntAttr(absl::string_view name) {
   return *value;
 }
 
+absl::StatusOr<DType> NodeImporter::DTypeAttr(absl::string_view name, DType default_value) {
+  QB_ASSIGN_OR_RETURN(const int64_t number, IntAttr(name, static_cast<int64_t>(default_value)));
+  constexpr int64_t kMost = 1000;
+  const bool possible = number >= 0 && number <= kMost;
+  const DType dtype = possible ? DTypeFromOnnx(static_cast<int32_t>(number)) : DType::kUndefined;
+  if (dtype == DType::kUndefined) {
+    return absl::UnimplementedError(absl::StrCat(
+        "attribute '", name, "' is ",
+        possible ? OnnxTypeName(static_cast<int32_t>(number)) : absl::StrCat("type ", number),
+        ", which is not supported"));
+  }
+  return dtype;
+}
+
 void NodeImporter::IgnoreAttr(absl::string_view name) { FindAttr(name); }
 
 absl::StatusOr<std::optional<std::vector<int64_t>>> NodeImporter::AxesOf(int64_t index,
@@ -272,6 +288,32 @@ absl::StatusOr<Node*> NodeImporter::AddReshape(absl::string_view role, Node* nod
   ReshapeAttrs attrs;
   attrs.new_shape = shape.dims();
   return Add(role, OpKind::kReshape, {node}, std::move(attrs));
+}
+
+absl::StatusOr<Node*> NodeImporter::AddCast(absl::string_view role, Node* value, DType dtype) {
+  if (value->type().dtype == dtype) {
+    return value;
+  }
+  CastAttrs attrs;
+  attrs.dtype = std::string(DTypeName(dtype));
+  return Add(role, OpKind::kCast, {value}, std::move(attrs));
+}
+
+absl::StatusOr<Node*> NodeImporter::AddTranspose(absl::string_view role, Node* value,
+                                                 std::vector<int64_t> order) {
+  TransposeAttrs attrs;
+  attrs.transpose_axes = std::move(order);
+  return Add(role, OpKind::kTranspose, {value}, std::move(attrs));
+}
+
+absl::StatusOr<Node*> NodeImporter::AddSlice(absl::string_view role, Node* value, int64_t axis,
+                                             int64_t start, int64_t end, int64_t step) {
+  SliceAttrs attrs;
+  attrs.axis = {axis};
+  attrs.start = {start};
+  attrs.end = {end};
+  attrs.step = {step};
+  return Add(role, OpKind::kSlice, {value}, std::move(attrs));
 }
 
 absl::Status NodeImporter::SetOutput(int64_t index, Node* value) {

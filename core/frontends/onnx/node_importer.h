@@ -100,6 +100,8 @@ class NodeImporter {
   // The body of a control-flow operator; it lives as long as the node. Errors: when it is missing.
   absl::StatusOr<const OnnxGraph*> BodyAttr(absl::string_view name);
   absl::StatusOr<int64_t> RequiredIntAttr(absl::string_view name);
+  // An element type by its ONNX number. Errors: Unimplemented for types that we lack.
+  absl::StatusOr<DType> DTypeAttr(absl::string_view name, DType default_value);
   void IgnoreAttr(absl::string_view name);
   // The axes of Squeeze, ReduceSum, ...: an attribute before `input_since`, the input `index` from
   // then on; nullopt when neither is there.
@@ -141,6 +143,13 @@ class NodeImporter {
   // One element of `dtype`, rank 0.
   absl::StatusOr<Node*> AddScalar(absl::string_view role, DType dtype, double value);
   absl::StatusOr<Node*> AddReshape(absl::string_view role, Node* node, Shape shape);
+  // The value itself when it has that type.
+  absl::StatusOr<Node*> AddCast(absl::string_view role, Node* value, DType dtype);
+  absl::StatusOr<Node*> AddTranspose(absl::string_view role, Node* value,
+                                     std::vector<int64_t> order);
+  // Elements start, start + step, ... before `end` of one axis, as SliceAttrs.
+  absl::StatusOr<Node*> AddSlice(absl::string_view role, Node* value, int64_t axis, int64_t start,
+                                 int64_t end, int64_t step = 1);
 
   // The ONNX output `index` is `value`.
   absl::Status SetOutput(int64_t index, Node* value);

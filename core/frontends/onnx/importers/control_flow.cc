@@ -64,16 +64,6 @@ absl::Status ImportBothBranches(NodeImporter& node, Node* condition, const OnnxG
   }
   return SetOutputs(node, chosen);
 }
-
-SliceAttrs StepSlice(int64_t axis, int64_t step) {
-  SliceAttrs attrs;
-  attrs.axis = {axis};
-  attrs.start = {step};
-  attrs.end = {step + 1};
-  attrs.step = {1};
-  return attrs;
-}
-
 Shape WithoutAxis(const Shape& shape, int64_t axis) {
   std::vector<int64_t> dims = shape.dims();
   dims.erase(dims.begin() + axis);
@@ -252,8 +242,7 @@ absl::Status ImportScan(NodeImporter& node) {
       const int64_t axis = form.input_axes[i];
       const int64_t at = form.input_directions[i] == 0 ? step : form.steps - 1 - step;
       const std::string role = absl::StrCat("slice_", i, "_", step);
-      QB_ASSIGN_OR_RETURN(Node * slice,
-                          node.Add(role, OpKind::kSlice, {scanned[i]}, StepSlice(axis, at)));
+      QB_ASSIGN_OR_RETURN(Node * slice, node.AddSlice(role, scanned[i], axis, at, at + 1));
       QB_ASSIGN_OR_RETURN(slice, node.AddReshape(absl::StrCat(role, "_flat"), slice,
                                                  WithoutAxis(slice->shape(), axis)));
       inputs.push_back(slice);

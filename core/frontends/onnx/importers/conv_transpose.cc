@@ -171,13 +171,6 @@ absl::StatusOr<Node*> SpreadFrames(NodeImporter& node, const std::string& role, 
                           spread.out_padding[kDepth] - (stride - 1);
   return node.Add(role + "_placed", OpKind::kPad, {frames}, std::move(place));
 }
-
-absl::StatusOr<Node*> Swapped(NodeImporter& node, absl::string_view role, Node* value) {
-  TransposeAttrs attrs;
-  attrs.transpose_axes = {0, 2, 1, 3, 4};
-  return node.Add(role, OpKind::kTranspose, {value}, std::move(attrs));
-}
-
 // A 3-D form is the sum over the taps along the depth of 2-D forms on each frame.
 absl::Status ImportVolume(NodeImporter& node, Node* input, Node* weights, const Spread& spread,
                           int64_t groups) {
@@ -189,19 +182,13 @@ absl::Status ImportVolume(NodeImporter& node, Node* input, Node* weights, const 
   }
   const Shape& x = input->shape();
   const Shape& w = weights->shape();
-  QB_ASSIGN_OR_RETURN(Node * frames, Swapped(node, "frames", input));
+  QB_ASSIGN_OR_RETURN(Node * frames, node.AddTranspose("frames", input, {0, 2, 1, 3, 4}));
   TransposeParts parts;
   QB_ASSIGN_OR_RETURN(parts.x, node.AddReshape("images", frames, {x[0] * x[2], x[1], x[3], x[4]}));
   Node* sum = nullptr;
   for (int64_t tap = 0; tap < taps; ++tap) {
     const std::string role = absl::StrCat("tap_", tap);
-    SliceAttrs slice;
-    slice.axis = {2};
-    slice.start = {tap};
-    slice.end = {tap + 1};
-    slice.step = {1};
-    QB_ASSIGN_OR_RETURN(parts.weights,
-                        node.Add(role + "_weights", OpKind::kSlice, {weights}, std::move(slice)));
+    QB_ASSIGN_OR_RETURN(parts.weights, node.AddSlice(role + "_weights", weights, 2, tap, tap + 1));
     QB_ASSIGN_OR_RETURN(parts.weights,
                         node.AddReshape(role + "_window", parts.weights, {w[0], w[1], w[3], w[4]}));
     QB_ASSIGN_OR_RETURN(Node * images, AddTranspose(node, role, parts, spread, groups));
@@ -215,11 +202,11 @@ absl::Status ImportVolume(NodeImporter& node, Node* input, Node* weights, const 
     sum = images;
   }
   if (!node.HasInput(2)) {
-    return node.Finish(Swapped(node, "", sum));
+    return node.Finish(node.AddTranspose("", sum, {0, 2, 1, 3, 4}));
   }
   QB_ASSIGN_OR_RETURN(Node * bias, node.Input(2, "B"));
   QB_ASSIGN_OR_RETURN(bias, node.AddReshape("bias", bias, {bias->shape().elements(), 1, 1, 1}));
-  QB_ASSIGN_OR_RETURN(sum, Swapped(node, "volume", sum));
+  QB_ASSIGN_OR_RETURN(sum, node.AddTranspose("volume", sum, {0, 2, 1, 3, 4}));
   return node.Finish(node.Add("", OpKind::kAdding, {sum, bias}));
 }
 

@@ -33,26 +33,9 @@ absl::StatusOr<std::vector<int64_t>> KernelOf(NodeImporter& node, const Node* in
   }
   return kernel;
 }
-
-absl::StatusOr<Node*> Swapped(NodeImporter& node, absl::string_view role, Node* value) {
-  TransposeAttrs attrs;
-  attrs.transpose_axes = {0, 2, 1, 3, 4};
-  return node.Add(role, OpKind::kTranspose, {value}, std::move(attrs));
-}
-
-absl::StatusOr<Node*> Part(NodeImporter& node, const std::string& role, Node* value, int64_t axis,
-                           int64_t start, int64_t count, int64_t step) {
-  SliceAttrs attrs;
-  attrs.axis = {axis};
-  attrs.start = {start};
-  attrs.end = {start + (count - 1) * step + 1};
-  attrs.step = {step};
-  return node.Add(role, OpKind::kSlice, {value}, std::move(attrs));
-}
-
 // [N, D, C, H, W] with the padding along the depth in it.
 absl::StatusOr<Node*> PaddedFrames(NodeImporter& node, Node* input, const Window& window) {
-  QB_ASSIGN_OR_RETURN(Node * frames, Swapped(node, "frames", input));
+  QB_ASSIGN_OR_RETURN(Node * frames, node.AddTranspose("frames", input, {0, 2, 1, 3, 4}));
   PadAttrs pad;
   pad.padding_list.assign(10, 0);
   pad.padding_list[1] = window.begin[Window::kDepth];
@@ -81,10 +64,11 @@ absl::Status ImportVolume(NodeImporter& node, Node* input, Node* weights, const 
   for (int64_t tap = 0; tap < taps; ++tap) {
     const std::string role = absl::StrCat("tap_", tap);
     QB_ASSIGN_OR_RETURN(Node * images,
-                        Part(node, role + "_frames", frames, 1, tap * step, results, stride));
+                        node.AddSlice(role + "_frames", frames, 1, tap * step,
+                                      tap * step + (results - 1) * stride + 1, stride));
     QB_ASSIGN_OR_RETURN(
         images, node.AddReshape(role + "_images", images, {x[0] * results, x[2], x[3], x[4]}));
-    QB_ASSIGN_OR_RETURN(Node * part, Part(node, role + "_weights", weights, 2, tap, 1, 1));
+    QB_ASSIGN_OR_RETURN(Node * part, node.AddSlice(role + "_weights", weights, 2, tap, tap + 1));
     QB_ASSIGN_OR_RETURN(part, node.AddReshape(role + "_window", part, {w[0], w[1], w[3], w[4]}));
     std::vector<Node*> operands = {images, part};
     if (tap == 0 && node.HasInput(2)) {
@@ -99,7 +83,7 @@ absl::Status ImportVolume(NodeImporter& node, Node* input, Node* weights, const 
   }
   const Shape& y = sum->shape();
   QB_ASSIGN_OR_RETURN(sum, node.AddReshape("volume", sum, {x[0], results, y[1], y[2], y[3]}));
-  return node.Finish(Swapped(node, "", sum));
+  return node.Finish(node.AddTranspose("", sum, {0, 2, 1, 3, 4}));
 }
 
 }  // namespace

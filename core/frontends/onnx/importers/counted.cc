@@ -11,7 +11,6 @@
 #include "core/base/status_macros.h"
 #include "core/frontends/onnx/importers/all_importers.h"
 #include "core/ops/movement.h"
-#include "core/ops/pointwise.h"
 #include "core/ops/selection.h"
 
 namespace qb::onnx_import {
@@ -33,13 +32,7 @@ struct NonZeroParts {
 absl::StatusOr<NonZeroParts> AddNonZero(NodeImporter& node, Node* input) {
   NonZeroParts parts;
   QB_ASSIGN_OR_RETURN(parts.places, node.Add("places", OpKind::kNonZero, {input}));
-  SliceAttrs first;
-  first.axis = {0};
-  first.start = {0};
-  first.end = {1};
-  first.step = {1};
-  QB_ASSIGN_OR_RETURN(Node * row,
-                      node.Add("first_row", OpKind::kSlice, {parts.places}, std::move(first)));
+  QB_ASSIGN_OR_RETURN(Node * row, node.AddSlice("first_row", parts.places, 0, 0, 1));
   QB_ASSIGN_OR_RETURN(row, node.AddReshape("first_list", row, {row->shape()[1]}));
   QB_ASSIGN_OR_RETURN(parts.count, node.Add("count", OpKind::kCountUsed, {row}));
   return parts;

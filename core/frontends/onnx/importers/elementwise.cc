@@ -9,7 +9,6 @@
 
 #include "core/base/status_macros.h"
 #include "core/frontends/onnx/importers/all_importers.h"
-#include "core/ops/pointwise.h"
 
 namespace qb::onnx_import {
 namespace {
@@ -51,21 +50,13 @@ absl::StatusOr<Node*> Chain(NodeImporter& node, absl::string_view last_role) {
   }
   return value;
 }
-
-absl::StatusOr<Node*> AddCast(NodeImporter& node, absl::string_view role, Node* value,
-                              DType dtype) {
-  CastAttrs attrs;
-  attrs.dtype = std::string(DTypeName(dtype));
-  return node.Add(role, OpKind::kCast, {value}, std::move(attrs));
-}
-
 // In float64, rounded towards zero as a cast does.
 absl::Status PowerOfInteger(NodeImporter& node, Node* base, Node* exponent) {
   const DType dtype = base->type().dtype;
-  QB_ASSIGN_OR_RETURN(base, AddCast(node, "base", base, DType::kFloat64));
-  QB_ASSIGN_OR_RETURN(exponent, AddCast(node, "exponent", exponent, DType::kFloat64));
+  QB_ASSIGN_OR_RETURN(base, node.AddCast("base", base, DType::kFloat64));
+  QB_ASSIGN_OR_RETURN(exponent, node.AddCast("exponent", exponent, DType::kFloat64));
   QB_ASSIGN_OR_RETURN(Node * power, node.Add("power", OpKind::kPow, {base, exponent}));
-  return node.Finish(AddCast(node, "", power, dtype));
+  return node.Finish(node.AddCast("", power, dtype));
 }
 
 }  // namespace
@@ -95,10 +86,7 @@ absl::Status ImportPow(NodeImporter& node) {
     if (!IsFloat(dtype) && IsFloat(exponent->type().dtype)) {
       return PowerOfInteger(node, base, exponent);
     }
-    CastAttrs attrs;
-    attrs.dtype = std::string(DTypeName(dtype));
-    QB_ASSIGN_OR_RETURN(exponent,
-                        node.Add("exponent", OpKind::kCast, {exponent}, std::move(attrs)));
+    QB_ASSIGN_OR_RETURN(exponent, node.AddCast("exponent", exponent, dtype));
   }
   return node.Finish(node.Add("", OpKind::kPow, {base, exponent}));
 }

@@ -11,7 +11,6 @@
 #include "core/base/status_macros.h"
 #include "core/frontends/onnx/importers/all_importers.h"
 #include "core/frontends/onnx/importers/window.h"
-#include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
 #include "core/ops/sampling.h"
 
@@ -72,20 +71,12 @@ absl::Status SetIndices(NodeImporter& node, Node* image, const Shape& input,
   QB_ASSIGN_OR_RETURN(places, node.AddReshape("indices", places, result));
   return node.SetOutput(1, places);
 }
-
-absl::StatusOr<Node*> AddCast(NodeImporter& node, absl::string_view role, Node* value,
-                              DType dtype) {
-  CastAttrs attrs;
-  attrs.dtype = std::string(DTypeName(dtype));
-  return node.Add(role, OpKind::kCast, {value}, std::move(attrs));
-}
-
 absl::Status ImportPool(NodeImporter& node, PoolType type) {
   QB_ASSIGN_OR_RETURN(Node * input, node.Input(0, "X"));
   const DType dtype = input->type().dtype;
   Node* x = input;
   if (dtype == DType::kInt8 || dtype == DType::kUint8) {  // float32 holds them exactly
-    QB_ASSIGN_OR_RETURN(x, AddCast(node, "real", input, DType::kFloat32));
+    QB_ASSIGN_OR_RETURN(x, node.AddCast("real", input, DType::kFloat32));
   } else if (!IsFloat(dtype)) {
     return absl::UnimplementedError(absl::StrCat("an input of ", DTypeName(dtype),
                                                  " is not supported; float types and 8 bits are"));
@@ -116,7 +107,7 @@ absl::Status ImportPool(NodeImporter& node, PoolType type) {
     }
   }
   if (cast) {
-    QB_ASSIGN_OR_RETURN(result, AddCast(node, "", result, dtype));
+    QB_ASSIGN_OR_RETURN(result, node.AddCast("", result, dtype));
   }
   if (node.HasOutput(1)) {
     QB_RETURN_IF_ERROR(SetIndices(node, image, x->shape(), attrs, result->shape()));

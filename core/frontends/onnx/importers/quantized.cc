@@ -11,8 +11,6 @@
 #include "core/base/status_macros.h"
 #include "core/frontends/onnx/importers/all_importers.h"
 #include "core/frontends/onnx/importers/window.h"
-#include "core/frontends/onnx/onnx_model.h"
-#include "core/frontends/onnx/read_tensor.h"
 #include "core/ops/convolution.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/quantize_linear.h"
@@ -20,17 +18,6 @@
 
 namespace qb::onnx_import {
 namespace {
-
-absl::StatusOr<Node*> AddCast(NodeImporter& node, absl::string_view role, Node* value,
-                              DType dtype) {
-  if (value->type().dtype == dtype) {
-    return value;
-  }
-  CastAttrs attrs;
-  attrs.dtype = std::string(DTypeName(dtype));
-  return node.Add(role, OpKind::kCast, {value}, std::move(attrs));
-}
-
 absl::StatusOr<QuantizeLinearAttrs> ReadAxis(NodeImporter& node, const Shape& x,
                                              const Shape& scale) {
   QuantizeLinearAttrs attrs;
@@ -60,12 +47,12 @@ absl::StatusOr<Node*> ZeroPoint(NodeImporter& node, const Node* scale, DType dty
 // value - zero_point in int32; the zero point may have one number for each row or column.
 absl::StatusOr<Node*> Centered(NodeImporter& node, const std::string& role, Node* value,
                                int64_t zero_point_input, int64_t trailing_axes) {
-  QB_ASSIGN_OR_RETURN(Node * wide, AddCast(node, role + "_wide", value, DType::kInt32));
+  QB_ASSIGN_OR_RETURN(Node * wide, node.AddCast(role + "_wide", value, DType::kInt32));
   if (!node.HasInput(zero_point_input)) {
     return wide;
   }
   QB_ASSIGN_OR_RETURN(Node * zero, node.Input(zero_point_input, "a zero point"));
-  QB_ASSIGN_OR_RETURN(zero, AddCast(node, role + "_zero", zero, DType::kInt32));
+  QB_ASSIGN_OR_RETURN(zero, node.AddCast(role + "_zero", zero, DType::kInt32));
   if (zero->shape().rank() == 1 && zero->shape().elements() > 1 && trailing_axes > 0) {
     std::vector<int64_t> dims = zero->shape().dims();
     dims.insert(dims.end(), static_cast<size_t>(trailing_axes), 1);
@@ -80,11 +67,11 @@ absl::StatusOr<Node*> Centered(NodeImporter& node, const std::string& role, Node
 absl::StatusOr<Node*> Requantized(NodeImporter& node, Node* value, std::array<Node*, 3> scales,
                                   Node* zero_y) {
   for (Node*& scale : scales) {
-    QB_ASSIGN_OR_RETURN(scale, AddCast(node, "scale", scale, DType::kFloat32));
+    QB_ASSIGN_OR_RETURN(scale, node.AddCast("scale", scale, DType::kFloat32));
   }
   QB_ASSIGN_OR_RETURN(Node * product,
                       node.Add("scales", OpKind::kMultiply, {scales[0], scales[1]}));
-  QB_ASSIGN_OR_RETURN(Node * real, AddCast(node, "real", value, DType::kFloat32));
+  QB_ASSIGN_OR_RETURN(Node * real, node.AddCast("real", value, DType::kFloat32));
   QB_ASSIGN_OR_RETURN(Node * scaled, node.Add("scaled", OpKind::kMultiply, {real, product}));
   const Shape& shape = scales[2]->shape();
   if (shape.elements() != 1) {
@@ -152,15 +139,11 @@ absl::Status ImportQuantizeLinear(NodeImporter& node) {
   QB_ASSIGN_OR_RETURN(Node * x, node.Input(0, "x"));
   QB_ASSIGN_OR_RETURN(Node * scale, node.Input(1, "y_scale"));
   DType dtype = DType::kUint8;
-  if (node.opset() >= 21) {
+  // 0, the default, leaves the type to the zero point.
+  if (node.opset() >= 21 && node.HasAttr("output_dtype")) {
     QB_ASSIGN_OR_RETURN(const int64_t number, node.IntAttr("output_dtype", 0));
     if (number != 0) {
-      dtype = number < 0 || number > 1000 ? DType::kUndefined
-                                          : DTypeFromOnnx(static_cast<int32_t>(number));
-    }
-    if (dtype == DType::kUndefined) {
-      return absl::UnimplementedError(absl::StrCat(
-          "output_dtype ", number, " is not supported; integers of 8 bits and more are"));
+      QB_ASSIGN_OR_RETURN(dtype, node.DTypeAttr("output_dtype", dtype));
     }
   }
   QB_ASSIGN_OR_RETURN(Node * zero, ZeroPoint(node, scale, dtype));
@@ -198,7 +181,7 @@ absl::Status ImportDynamicQuantizeLinear(NodeImporter& node) {
   bounds.clip_min_value = 0.0f;
   bounds.clip_max_value = 255.0f;
   QB_ASSIGN_OR_RETURN(rounded, node.Add("bounded", OpKind::kClip, {rounded}, std::move(bounds)));
-  QB_ASSIGN_OR_RETURN(Node * zero_point, AddCast(node, "zero_point", rounded, DType::kUint8));
+  QB_ASSIGN_OR_RETURN(Node * zero_point, node.AddCast("zero_point", rounded, DType::kUint8));
   QB_RETURN_IF_ERROR(node.Finish(
       node.Add("", OpKind::kQuantizeLinear, {x, scale, zero_point}, QuantizeLinearAttrs())));
   QB_RETURN_IF_ERROR(node.SetOutput(1, scale));

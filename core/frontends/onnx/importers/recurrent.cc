@@ -11,7 +11,6 @@
 
 #include "core/base/status_macros.h"
 #include "core/frontends/onnx/importers/all_importers.h"
-#include "core/ops/movement.h"
 
 namespace qb::onnx_import {
 namespace {
@@ -113,25 +112,6 @@ absl::StatusOr<Node*> InputOrZeros(NodeImporter& node, int64_t index, absl::stri
   }
   return node.AddConstant(what, Tensor::Allocate(type));
 }
-
-absl::StatusOr<Node*> Permuted(NodeImporter& node, absl::string_view role, Node* value,
-                               std::vector<int64_t> order) {
-  TransposeAttrs attrs;
-  attrs.transpose_axes = std::move(order);
-  return node.Add(role, OpKind::kTranspose, {value}, std::move(attrs));
-}
-
-// A row range of the joint result.
-absl::StatusOr<Node*> Rows(NodeImporter& node, absl::string_view role, Node* joint, int64_t start,
-                           int64_t end) {
-  SliceAttrs attrs;
-  attrs.axis = {0};
-  attrs.start = {start};
-  attrs.end = {end};
-  attrs.step = {1};
-  return node.Add(role, OpKind::kSlice, {joint}, std::move(attrs));
-}
-
 // One state [D, N, H] ([N, D, H] with the batch first) as ONNX output `index`.
 absl::Status SetState(NodeImporter& node, int64_t index, Node* joint, int64_t row,
                       bool batch_first) {
@@ -139,11 +119,11 @@ absl::Status SetState(NodeImporter& node, int64_t index, Node* joint, int64_t ro
     return absl::OkStatus();
   }
   const std::string role = index == 1 ? "h" : "c";
-  QB_ASSIGN_OR_RETURN(Node * state, Rows(node, role + "_row", joint, row, row + 1));
+  QB_ASSIGN_OR_RETURN(Node * state, node.AddSlice(role + "_row", joint, 0, row, row + 1));
   const Shape& shape = joint->shape();
   QB_ASSIGN_OR_RETURN(state, node.AddReshape(role, state, {shape[1], shape[2], shape[3]}));
   if (batch_first) {
-    QB_ASSIGN_OR_RETURN(state, Permuted(node, role + "_batch", state, {1, 0, 2}));
+    QB_ASSIGN_OR_RETURN(state, node.AddTranspose(role + "_batch", state, {1, 0, 2}));
   }
   return node.SetOutput(index, state);
 }
@@ -157,7 +137,7 @@ absl::StatusOr<std::vector<Node*>> ReadOperands(NodeImporter& node, OpKind kind,
         absl::StrCat("X has shape ", x->shape().ToString(), "; rank 3 is accepted"));
   }
   if (batch_first) {
-    QB_ASSIGN_OR_RETURN(x, Permuted(node, "x", x, {1, 0, 2}));
+    QB_ASSIGN_OR_RETURN(x, node.AddTranspose("x", x, {1, 0, 2}));
   }
   QB_ASSIGN_OR_RETURN(Node * w, node.Input(1, "W"));
   QB_ASSIGN_OR_RETURN(Node * r, node.Input(2, "R"));
@@ -174,8 +154,8 @@ absl::StatusOr<std::vector<Node*>> ReadOperands(NodeImporter& node, OpKind kind,
     QB_ASSIGN_OR_RETURN(Node * initial,
                         InputOrZeros(node, 5 + i, i == 0 ? "initial_h" : "initial_c", state));
     if (batch_first && given) {
-      QB_ASSIGN_OR_RETURN(initial,
-                          Permuted(node, i == 0 ? "initial_h" : "initial_c", initial, {1, 0, 2}));
+      QB_ASSIGN_OR_RETURN(
+          initial, node.AddTranspose(i == 0 ? "initial_h" : "initial_c", initial, {1, 0, 2}));
     }
     operands.push_back(initial);
   }
@@ -206,9 +186,9 @@ absl::Status ImportRecurrent(NodeImporter& node) {
   QB_ASSIGN_OR_RETURN(Node * joint, node.Add("sequence", kind, operands, std::move(attrs)));
   const int64_t steps = operands.front()->shape()[0];
   if (node.HasOutput(0)) {
-    QB_ASSIGN_OR_RETURN(Node * y, Rows(node, batch_first ? "y" : "", joint, 0, steps));
+    QB_ASSIGN_OR_RETURN(Node * y, node.AddSlice(batch_first ? "y" : "", joint, 0, 0, steps));
     if (batch_first) {
-      QB_ASSIGN_OR_RETURN(y, Permuted(node, "", y, {2, 0, 1, 3}));
+      QB_ASSIGN_OR_RETURN(y, node.AddTranspose("", y, {2, 0, 1, 3}));
     }
     QB_RETURN_IF_ERROR(node.SetOutput(0, y));
   }

@@ -81,14 +81,6 @@ absl::StatusOr<Node*> AddReduction(NodeImporter& node, absl::string_view role, O
   }
   return node.Add(role, kind, {value}, attrs);
 }
-
-absl::StatusOr<Node*> AddCast(NodeImporter& node, absl::string_view role, Node* value,
-                              DType dtype) {
-  CastAttrs attrs;
-  attrs.dtype = std::string(DTypeName(dtype));
-  return node.Add(role, OpKind::kCast, {value}, std::move(attrs));
-}
-
 absl::StatusOr<Node*> Finished(NodeImporter& node, Node* value, After after) {
   if (after == After::kNothing) {
     return value;
@@ -98,9 +90,9 @@ absl::StatusOr<Node*> Finished(NodeImporter& node, Node* value, After after) {
   if (IsFloat(dtype)) {
     return node.Add("", kind, {value});
   }
-  QB_ASSIGN_OR_RETURN(value, AddCast(node, "wide", value, DType::kFloat64));
+  QB_ASSIGN_OR_RETURN(value, node.AddCast("wide", value, DType::kFloat64));
   QB_ASSIGN_OR_RETURN(value, node.Add("wide_result", kind, {value}));
-  return AddCast(node, "", value, dtype);
+  return node.AddCast("", value, dtype);
 }
 
 }  // namespace
@@ -111,7 +103,7 @@ absl::Status ImportReduce(NodeImporter& node) {
   Node* value = plan.input;
   const bool truth = value->type().dtype == DType::kBool;  // the largest is "any", the least "all"
   if (truth) {
-    QB_ASSIGN_OR_RETURN(value, AddCast(node, "numbers", value, DType::kInt32));
+    QB_ASSIGN_OR_RETURN(value, node.AddCast("numbers", value, DType::kInt32));
   }
   if (row.before == Before::kMagnitude) {
     QB_ASSIGN_OR_RETURN(value, node.Add("magnitudes", OpKind::kAbs, {value}));
@@ -126,7 +118,7 @@ absl::Status ImportReduce(NodeImporter& node) {
     bounds.clip_min_value = 0.0f;
     bounds.clip_max_value = 1.0f;
     QB_ASSIGN_OR_RETURN(value, node.Add("bounded", OpKind::kClip, {value}, std::move(bounds)));
-    return node.Finish(AddCast(node, "", value, DType::kBool));
+    return node.Finish(node.AddCast("", value, DType::kBool));
   }
   return node.Finish(Finished(node, value, row.after));
 }

@@ -15,7 +15,6 @@
 #include "core/frontends/onnx/scalar_values.h"
 #include "core/ops/indexing.h"
 #include "core/ops/movement.h"
-#include "core/ops/pointwise.h"
 
 namespace qb::onnx_import {
 namespace {
@@ -81,10 +80,7 @@ absl::Status ImportAffineGrid(NodeImporter& node) {
   }
   const std::vector<int64_t> sizes(size.begin() + 2, size.end());
   QB_ASSIGN_OR_RETURN(Node * base, node.AddConstant("base", BaseGrid(sizes, align_corners, dtype)));
-  TransposeAttrs swap;
-  swap.transpose_axes = {0, 2, 1};
-  QB_ASSIGN_OR_RETURN(Node * matrices,
-                      node.Add("matrices", OpKind::kTranspose, {theta}, std::move(swap)));
+  QB_ASSIGN_OR_RETURN(Node * matrices, node.AddTranspose("matrices", theta, {0, 2, 1}));
   QB_ASSIGN_OR_RETURN(Node * places, node.Add("places", OpKind::kMatMul, {base, matrices}));
   std::vector<int64_t> dims = {size[0]};
   dims.insert(dims.end(), sizes.begin(), sizes.end());

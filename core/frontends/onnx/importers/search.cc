@@ -9,7 +9,6 @@
 #include "core/base/status_macros.h"
 #include "core/frontends/onnx/importers/all_importers.h"
 #include "core/ops/logic.h"
-#include "core/ops/pointwise.h"
 
 namespace qb::onnx_import {
 namespace {
@@ -101,10 +100,8 @@ absl::Status ImportHardmax(NodeImporter& node) {
                       node.AddConstant("places", Tensor::OfInt64s(Shape(dims), places)));
   QB_ASSIGN_OR_RETURN(Node * is_largest,
                       node.Add("is_largest", OpKind::kTensorCmp, {largest, counted}));
-  CastAttrs cast;
-  cast.dtype = std::string(DTypeName(input->type().dtype));
-  QB_ASSIGN_OR_RETURN(Node * result, node.Add(flattens ? "flat" : "", OpKind::kCast, {is_largest},
-                                              std::move(cast)));
+  QB_ASSIGN_OR_RETURN(Node * result,
+                      node.AddCast(flattens ? "flat" : "", is_largest, input->type().dtype));
   return node.Finish(flattens ? node.AddReshape("", result, shape) : result);
 }
 

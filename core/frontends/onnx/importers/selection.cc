@@ -9,26 +9,12 @@
 
 #include "core/base/status_macros.h"
 #include "core/frontends/onnx/importers/all_importers.h"
-#include "core/frontends/onnx/onnx_model.h"
-#include "core/frontends/onnx/read_tensor.h"
 #include "core/frontends/onnx/scalar_values.h"
 #include "core/ops/logic.h"
 #include "core/ops/movement.h"
-#include "core/ops/pointwise.h"
 
 namespace qb::onnx_import {
 namespace {
-
-absl::StatusOr<Node*> AddCast(NodeImporter& node, absl::string_view role, Node* value,
-                              DType dtype) {
-  if (value->type().dtype == dtype) {
-    return value;
-  }
-  CastAttrs attrs;
-  attrs.dtype = std::string(DTypeName(dtype));
-  return node.Add(role, OpKind::kCast, {value}, std::move(attrs));
-}
-
 // 1 where column - row - k has the sign that is asked for.
 Tensor Triangle(int64_t rows, int64_t columns, int64_t k, bool upper) {
   Tensor mask = Tensor::Allocate({DType::kBool, Shape{rows, columns}});
@@ -61,7 +47,7 @@ absl::StatusOr<Node*> AddCounter(NodeImporter& node, int64_t n, int64_t axis, in
 
 // Negative classes count from the end; what is outside hits no class.
 absl::StatusOr<Node*> FromFrontNode(NodeImporter& node, Node* indices, int64_t depth) {
-  QB_ASSIGN_OR_RETURN(Node * classes, AddCast(node, "classes", indices, DType::kInt64));
+  QB_ASSIGN_OR_RETURN(Node * classes, node.AddCast("classes", indices, DType::kInt64));
   QB_ASSIGN_OR_RETURN(Node * zero, node.AddScalar("zero", DType::kInt64, 0.0));
   QB_ASSIGN_OR_RETURN(Node * count,
                       node.AddScalar("depth", DType::kInt64, static_cast<double>(depth)));
@@ -72,17 +58,6 @@ absl::StatusOr<Node*> FromFrontNode(NodeImporter& node, Node* indices, int64_t d
                       node.Add("negative", OpKind::kTensorCmp, {classes, zero}, std::move(less)));
   return node.Add("from_front", OpKind::kWhere, {negative, shifted, classes});
 }
-
-absl::StatusOr<Node*> Element(NodeImporter& node, absl::string_view role, Node* list,
-                              int64_t index) {
-  SliceAttrs attrs;
-  attrs.axis = {0};
-  attrs.start = {index};
-  attrs.end = {index + 1};
-  attrs.step = {1};
-  return node.Add(role, OpKind::kSlice, {list}, std::move(attrs));
-}
-
 }  // namespace
 
 absl::Status ImportTrilu(NodeImporter& node) {
@@ -128,23 +103,18 @@ absl::Status ImportOneHot(NodeImporter& node) {
   QB_ASSIGN_OR_RETURN(Node * spread, node.AddReshape("spread", classes, Shape(std::move(dims))));
   QB_ASSIGN_OR_RETURN(Node * numbers, AddCounter(node, depth, axis, rank));
   QB_ASSIGN_OR_RETURN(Node * hit, node.Add("hit", OpKind::kTensorCmp, {spread, numbers}));
-  QB_ASSIGN_OR_RETURN(Node * off, Element(node, "off", values, 0));
-  QB_ASSIGN_OR_RETURN(Node * on, Element(node, "on", values, 1));
+  QB_ASSIGN_OR_RETURN(Node * off, node.AddSlice("off", values, 0, 0, 1));
+  QB_ASSIGN_OR_RETURN(Node * on, node.AddSlice("on", values, 0, 1, 2));
   return node.Finish(node.Add("", OpKind::kWhere, {hit, on, off}));
 }
 
 absl::Status ImportEyeLike(NodeImporter& node) {
   QB_ASSIGN_OR_RETURN(const Node* input, node.Input(0, "input"));
   QB_ASSIGN_OR_RETURN(int64_t k, node.IntAttr("k", 0));
-  QB_ASSIGN_OR_RETURN(const int64_t dtype_number,
-                      node.IntAttr("dtype", static_cast<int64_t>(input->type().dtype)));
-  const DType dtype = dtype_number < 0 || dtype_number > 1000
-                          ? DType::kUndefined
-                          : DTypeFromOnnx(static_cast<int32_t>(dtype_number));
-  if (input->shape().rank() != 2 || dtype == DType::kUndefined) {
+  QB_ASSIGN_OR_RETURN(const DType dtype, node.DTypeAttr("dtype", input->type().dtype));
+  if (input->shape().rank() != 2) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the input has shape ", input->shape().ToString(), " and dtype is ",
-                     dtype_number, "; a matrix and a numeric type are accepted"));
+        absl::StrCat("the input has shape ", input->shape().ToString(), "; a matrix is accepted"));
   }
   const int64_t rows = input->shape()[0];
   const int64_t columns = input->shape()[1];
@@ -195,7 +165,7 @@ absl::Status ImportCastLike(NodeImporter& node) {
   QB_ASSIGN_OR_RETURN(Node * input, node.Input(0, "input"));
   QB_ASSIGN_OR_RETURN(const Node* like, node.Input(1, "target_type"));
   node.IgnoreAttr("saturate");  // for 8-bit floats
-  return node.Finish(AddCast(node, "", input, like->type().dtype));
+  return node.Finish(node.AddCast("", input, like->type().dtype));
 }
 
 }  // namespace qb::onnx_import

@@ -10,8 +10,6 @@
 
 #include "core/base/status_macros.h"
 #include "core/frontends/onnx/importers/all_importers.h"
-#include "core/frontends/onnx/onnx_model.h"
-#include "core/frontends/onnx/read_tensor.h"
 #include "core/frontends/onnx/scalar_values.h"
 #include "core/ops/movement.h"
 
@@ -104,14 +102,6 @@ std::vector<int64_t> AxisToEnd(int64_t rank, int64_t axis, bool back) {
   }
   return inverse;
 }
-
-absl::StatusOr<Node*> Permuted(NodeImporter& node, absl::string_view role, Node* value,
-                               std::vector<int64_t> order) {
-  TransposeAttrs attrs;
-  attrs.transpose_axes = std::move(order);
-  return node.Add(role, OpKind::kTranspose, {value}, std::move(attrs));
-}
-
 // [..., elements, parts] -> [..., results, result_parts].
 absl::StatusOr<Node*> AddTransform(NodeImporter& node, absl::string_view role, Node* value,
                                    const Transform& transform) {
@@ -128,11 +118,10 @@ absl::StatusOr<Node*> AddTransform(NodeImporter& node, absl::string_view role, N
 }
 
 absl::StatusOr<DType> OutputType(NodeImporter& node) {
-  QB_ASSIGN_OR_RETURN(const int64_t number, node.IntAttr("output_datatype", 1));
-  const DType dtype =
-      number < 0 || number > 1000 ? DType::kUndefined : DTypeFromOnnx(static_cast<int32_t>(number));
+  QB_ASSIGN_OR_RETURN(const DType dtype, node.DTypeAttr("output_datatype", DType::kFloat32));
   if (!IsFloat(dtype) && !IsInteger(dtype)) {
-    return absl::UnimplementedError(absl::StrCat("output_datatype ", number, " is not supported"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("output_datatype is ", DTypeName(dtype), "; a numeric type is accepted"));
   }
   return dtype;
 }
@@ -168,10 +157,10 @@ absl::Status ImportDft(NodeImporter& node) {
   QB_ASSIGN_OR_RETURN(Node * value, FitLength(node, input, axis, transform.elements));
   const bool moves = axis != rank - 2;
   if (moves) {
-    QB_ASSIGN_OR_RETURN(value, Permuted(node, "moved", value, AxisToEnd(rank, axis, false)));
+    QB_ASSIGN_OR_RETURN(value, node.AddTranspose("moved", value, AxisToEnd(rank, axis, false)));
   }
   QB_ASSIGN_OR_RETURN(value, AddTransform(node, moves ? "ordered" : "", value, transform));
-  return node.Finish(moves ? Permuted(node, "", value, AxisToEnd(rank, axis, true)) : value);
+  return node.Finish(moves ? node.AddTranspose("", value, AxisToEnd(rank, axis, true)) : value);
 }
 
 // Overlapping frames, each times the window and transformed.
