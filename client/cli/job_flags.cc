@@ -36,6 +36,9 @@ constexpr auto kJobFlags = std::to_array<FlagDef>({
     {"compile-config", 'c', FlagKind::kValue, "FILE",
      "Compile settings, YAML or JSON; the server resolves them. A preset that is given too wins "
      "over them."},
+    {"config-save-path", 0, FlagKind::kValue, "FILE",
+     "Write the settings that the server resolved, before anything is uploaded, as JSON (which is "
+     "YAML too); where each value came from goes to FILE.origins.json."},
     {"inference-scheme", 0, FlagKind::kValue, "NAME",
      "How the cores share the work: single, multi, global4, global8 or all."},
     {"cpu-offload", 0, FlagKind::kNegatable, "",
@@ -174,12 +177,14 @@ absl::Status CheckOnServer(const JobPlan& plan, Connection& connection) {
   qbc::v1::ValidateJobRequest request;
   *request.mutable_spec() = plan.spec;
   const absl::StatusOr<qbc::v1::ValidateJobResponse> response = connection.ValidateJob(request);
-  if (response.status().code() == absl::StatusCode::kUnimplemented) {
+  if (response.status().code() == absl::StatusCode::kUnimplemented &&
+      plan.config_save_path.empty()) {
     return absl::OkStatus();  // an older server: SubmitJob will tell
   }
   QB_RETURN_IF_ERROR(response.status());
   const auto& found = response->violations();
-  return found.empty() ? absl::OkStatus() : ViolationsError({found.begin(), found.end()});
+  return found.empty() ? SaveSettings(response->resolved_config_json(), plan.config_save_path)
+                       : ViolationsError({found.begin(), found.end()});
 }
 
 absl::Status Upload(const JobPlan& plan, Connection& connection, Session& session) {
@@ -193,6 +198,22 @@ absl::Status Upload(const JobPlan& plan, Connection& connection, Session& sessio
 }  // namespace
 
 absl::Span<const FlagDef> JobFlags() { return kJobFlags; }
+
+absl::Status SaveSettings(const std::string& resolved, const std::string& path) {
+  if (path.empty()) {
+    return absl::OkStatus();
+  }
+  QB_ASSIGN_OR_RETURN(const Json json, Json::Parse(resolved));
+  Json origins = Json::Object();
+  for (const auto& [field, setting] : json["settings"].members()) {
+    origins.SetNew(field, setting["origin"]);
+  }
+  absl::Status status = WriteFileAtomically(path, json["config"].Dump(2) + "\n");
+  if (status.ok()) {
+    status = WriteFileAtomically(absl::StrCat(path, ".origins.json"), origins.Dump(2) + "\n");
+  }
+  return WithExitCode(std::move(status), kExitInvalidInput);
+}
 
 absl::StatusOr<JobPlan> PlanJob(const ParsedFlags& flags, Session& session) {
   JobPlan plan;
@@ -211,6 +232,7 @@ absl::StatusOr<JobPlan> PlanJob(const ParsedFlags& flags, Session& session) {
         "--use-random-calib");
   }
   QB_RETURN_IF_ERROR(AddSettings(flags, plan.spec));
+  plan.config_save_path = flags.Get("config-save-path");
   if (absl::Status status = AddFiles(flags, session, plan); !status.ok()) {
     return WithExitCode(std::move(status), kExitInvalidInput);
   }

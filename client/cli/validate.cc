@@ -64,6 +64,10 @@ absl::StatusOr<int> RunValidate(const ParsedFlags& flags, Session& session) {
   QB_ASSIGN_OR_RETURN(Connection * connection, session.connection());
   QB_ASSIGN_OR_RETURN(const qbc::v1::ValidateJobResponse response,
                       connection->ValidateJob(request));
+  if (response.violations().empty()) {
+    QB_RETURN_IF_ERROR(
+        SaveSettings(response.resolved_config_json(), flags.Get("config-save-path")));
+  }
   session.view().Clear();
   if (session.json()) {
     session.Answer(AnswerOf(response));

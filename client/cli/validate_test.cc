@@ -142,6 +142,27 @@ TEST_F(ValidateCli, GetShowsSettingsOnRequest) {
   EXPECT_THAT(Run({"get", "j1", "--settings"}).out, HasSubstr("calibration.mode  1     default\n"));
 }
 
+TEST_F(ValidateCli, ConfigSavePathGetsTheResolvedSettings) {
+  SucceedEveryJob();
+  {
+    absl::MutexLock lock(&server_.mutex);
+    server_.validation.set_resolved_config_json(kResolved);
+  }
+  EXPECT_EQ(Compile({"--config-save-path", dir_.File("deep/saved.yaml")}).code, 0);
+  EXPECT_EQ(*ReadFile(dir_.File("deep/saved.yaml")), "{\n  \"debug\": true\n}\n");
+  QB_ASSERT_OK_AND_ASSIGN(const Json origins,
+                          Json::Parse(*ReadFile(dir_.File("deep/saved.yaml.origins.json"))));
+  EXPECT_EQ(origins["debug"].as_string(), "file x");
+  EXPECT_EQ(origins["calibration.mode"].as_string(), "default");
+  EXPECT_EQ(Run({"validate", "--config-save-path", dir_.File("checked.json")}).code, 0);
+  EXPECT_EQ(*ReadFile(dir_.File("checked.json")), *ReadFile(dir_.File("deep/saved.yaml")));
+  const int submitted = Calls("SubmitJob");
+  const RunResult blocked =
+      Compile({"--config-save-path", dir_.File("deep/saved.yaml/beneath-a-file")});
+  EXPECT_EQ(blocked.code, 10);
+  EXPECT_EQ(Calls("SubmitJob"), submitted);
+}
+
 TEST_F(ValidateCli, CompletionAsksNoServer) {
   const RunResult bash = Run({"completion", "bash"});
   EXPECT_EQ(bash.code, 0);
