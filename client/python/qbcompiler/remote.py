@@ -103,7 +103,8 @@ def _save_config(submitted: Any, job: Job) -> None:
         return
     resolved = json.loads(submitted.resolved_config_json)
     write_tree(job.config_save_path, resolved["config"])
-    write_tree(f"{job.config_save_path}.origins.json", resolved.get("origins", {}))
+    origins = {path: setting["origin"] for path, setting in resolved["settings"].items()}
+    write_tree(f"{job.config_save_path}.origins.json", origins)
 
 
 def _cancel(connection: Connection, job_id: str) -> None:

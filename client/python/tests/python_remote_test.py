@@ -2,6 +2,7 @@
 """The package and a compile server: the same results, the same failures, and a server that goes away."""
 
 import hashlib
+import json
 import logging
 import os
 import pathlib
@@ -133,7 +134,10 @@ class Same(OnServer):
                                config_save_path=self.path("new/c.yaml"))
         config = qbcompiler.CompileConfig.from_file(self.path("new/c.yaml"))
         self.assertEqual(config.calibration.mode, 0)
-        self.assertTrue(os.path.exists(self.path("new/c.yaml.origins.json")))
+        with open(self.path("new/c.yaml.origins.json"), encoding="utf-8") as file:
+            origins = json.load(file)
+        self.assertEqual(origins["calibration.mode"], "file spec.config.file_text")
+        self.assertEqual(origins["bufferMode"], "default")
 
     def test_what_the_server_does_not_do_is_said(self):
         with self.assertRaises(qbcompiler.QBCompilerError):
