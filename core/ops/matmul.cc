@@ -77,4 +77,16 @@ absl::StatusOr<TensorType> InferMatMul(const InferenceInput& input) {
   return TensorType{dtype, std::move(shape)};
 }
 
+bool IsProductWithConstant(const Node& node) {
+  for (int64_t i = MatMulAttrs::kB; i < node.operand_count(); ++i) {
+    if (!node.operand(i)->is_constant() || node.operand(i)->type().dtype != DType::kFloat32) {
+      return false;
+    }
+  }
+  const Shape& b = node.operand(MatMulAttrs::kB)->shape();
+  return !node.operand(MatMulAttrs::kA)->is_constant() &&
+         node.operand(MatMulAttrs::kA)->shape().rank() >= 1 && b.rank() >= 2 &&
+         b.elements() == b[b.rank() - 1] * b[b.rank() - 2];
+}
+
 }  // namespace qb

@@ -23,4 +23,8 @@ struct MatMulAttrs final : AttributesOf<MatMulAttrs> {
 
 absl::StatusOr<TensorType> InferMatMul(const InferenceInput& input);
 
+// True when the right side is one constant float32 matrix, the bias (if any) is constant too and the
+// left side varies: a fully connected layer. Precondition: node.op() is kMatMul.
+bool IsProductWithConstant(const Node& node);
+
 }  // namespace qb

@@ -178,4 +178,15 @@ absl::StatusOr<TensorType> InferGather(const InferenceInput& input) {
   return TensorType{input.type(0).dtype, Shape(std::move(dims))};
 }
 
+std::vector<int64_t> IndexValues(const Tensor& indices, int64_t extent) {
+  std::vector<int64_t> values;
+  for (int64_t i = 0; i < indices.elements(); ++i) {
+    const int64_t index = indices.dtype() == DType::kInt64
+                              ? indices.data<int64_t>()[i]
+                              : static_cast<int64_t>(indices.data<int32_t>()[i]);
+    values.push_back(index < 0 ? index + extent : index);
+  }
+  return values;
+}
+
 }  // namespace qb

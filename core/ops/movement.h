@@ -166,6 +166,10 @@ struct DepthSpaceAttrs final : AttributesOf<DepthSpaceAttrs> {
   }
 };
 
+// The values of an int32 or int64 tensor of indices into an axis of `extent` elements; negative ones
+// are counted from the front. Those out of range stay out of range.
+std::vector<int64_t> IndexValues(const Tensor& indices, int64_t extent);
+
 absl::StatusOr<TensorType> InferReshape(const InferenceInput& input);
 absl::StatusOr<TensorType> InferTranspose(const InferenceInput& input);
 absl::StatusOr<TensorType> InferConcatenate(const InferenceInput& input);

@@ -159,13 +159,6 @@ bool HasConstantParameters(const Node& node) {
   return !node.operand(0)->is_constant();
 }
 
-bool IsMatrixByConstant(const Node& node) {
-  const Shape& a = node.operand(MatMulAttrs::kA)->shape();
-  const Shape& b = node.operand(MatMulAttrs::kB)->shape();
-  return a.rank() >= 1 && b.rank() >= 2 && b.elements() == b[b.rank() - 1] * b[b.rank() - 2] &&
-         HasConstantParameters(node);
-}
-
 }  // namespace
 
 bool IsLinear(const Node& node) {
@@ -175,7 +168,7 @@ bool IsLinear(const Node& node) {
     case OpKind::kBatchnorm:
       return true;
     case OpKind::kMatMul:
-      return IsMatrixByConstant(node);
+      return IsProductWithConstant(node);
     default:
       return false;
   }

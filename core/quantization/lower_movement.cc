@@ -27,18 +27,6 @@ absl::Status AddMove(Lowering& lowering, const Node* node, integer::LayerParams 
   return absl::OkStatus();
 }
 
-// Counted from the front.
-std::vector<int64_t> IndicesOf(const Tensor& indices, int64_t extent) {
-  std::vector<int64_t> result;
-  for (int64_t i = 0; i < indices.elements(); ++i) {
-    const int64_t index = indices.dtype() == DType::kInt64
-                              ? indices.data<int64_t>()[i]
-                              : static_cast<int64_t>(indices.data<int32_t>()[i]);
-    result.push_back(index < 0 ? index + extent : index);
-  }
-  return result;
-}
-
 }  // namespace
 
 absl::Status LowerReshape(Lowering& lowering, const Node* node) {
@@ -89,7 +77,7 @@ absl::Status LowerGather(Lowering& lowering, const Node* node) {
   if (data->is_constant() || !indices->is_constant() || indices->shape().elements() == 0) {
     return UnsupportedLayer(*node, "constant data or varying indices; the reverse is accepted");
   }
-  const std::vector<int64_t> picked = IndicesOf(indices->constant(), data->shape()[axis]);
+  const std::vector<int64_t> picked = IndexValues(indices->constant(), data->shape()[axis]);
   const int64_t step = picked.size() > 1 ? picked[1] - picked[0] : 1;
   for (size_t i = 0; i < picked.size(); ++i) {
     if (picked[i] < 0 || picked[i] >= data->shape()[axis] ||

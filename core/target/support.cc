@@ -4,14 +4,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+
 #include "core/base/failure.h"
 #include "core/ops/op_def.h"
 #include "core/target/constraints.h"
 
 namespace qb {
 namespace {
-
-constexpr size_t kMostNamed = 5;
 
 bool IsOperator(OpKind kind) {
   return kind != OpKind::kInput && kind != OpKind::kInputConstant && kind != OpKind::kOutput;
@@ -25,19 +24,23 @@ int64_t SupportReport::unsupported_count() const {
 }
 
 SupportReport CheckSupport(const Graph& graph, const TargetSpec& target) {
+  const PointwiseClosures closures(graph);
+  const SupportContext context{target, closures};
   SupportReport report;
   for (const Node* node : graph.TopologicalOrder()) {
-    if (!IsOperator(node->op())) {
+    if (node->is_constant()) {
       continue;
     }
     NodeSupport support{node, {}};
     for (const Constraint& constraint : AllConstraints()) {
-      const std::optional<std::string> found = constraint.broken_by(*node, target);
+      const std::optional<std::string> found = constraint.broken_by(*node, context);
       if (found.has_value()) {
         support.reasons.push_back(absl::StrCat(constraint.sentence, "; found: ", *found));
       }
     }
-    report.nodes.push_back(std::move(support));
+    if (IsOperator(node->op()) || !support.npu()) {
+      report.nodes.push_back(std::move(support));
+    }
   }
   return report;
 }
@@ -47,20 +50,19 @@ absl::Status RequireFullSupport(const SupportReport& report, const TargetSpec& t
   if (count == 0) {
     return absl::OkStatus();
   }
-  std::vector<std::string> lines;
+  std::string text = absl::StrCat("target ", target.name, " does not run ", count,
+                                  count == 1 ? " layer:" : " layers:");
   for (const NodeSupport& support : report.nodes) {
-    if (!support.npu() && lines.size() < kMostNamed) {
-      lines.push_back(absl::StrCat("node '", support.node->name(), "' (",
-                                   OpDefOf(support.node->op()).name,
-                                   "): ", absl::StrJoin(support.reasons, ". ")));
+    if (!support.npu()) {
+      absl::StrAppend(&text, "\n  '", support.node->name(), "' (", OpDefOf(support.node->op()).name,
+                      "): ", absl::StrJoin(support.reasons, ". "));
     }
   }
-  if (count > static_cast<int64_t>(kMostNamed)) {
-    lines.push_back(absl::StrCat("and ", count - static_cast<int64_t>(kMostNamed), " more"));
-  }
-  return Failure(FailureCode::kUnsupportedOperator,
-                 absl::StrCat("target ", target.name, " does not run ", count,
-                              count == 1 ? " node: " : " nodes: ", absl::StrJoin(lines, "; ")));
+  absl::StrAppend(&text,
+                  "\nTo run them on the CPU: --cpu-offload with `compile` or `parse`, `cpuOffload: "
+                  "true` in the config. To compile without them: `extract-body` writes the part "
+                  "that the NPU runs as a model of its own.");
+  return Failure(FailureCode::kUnsupportedOperator, text);
 }
 
 }  // namespace qb

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+
 #include "core/ir/graph.h"
 #include "core/target/target_spec.h"
 
@@ -17,16 +18,17 @@ struct NodeSupport {
   bool npu() const { return reasons.empty(); }
 };
 
-// Operators only (no inputs, constants, outputs), in topological order.
+// Operators, and inputs and outputs of the graph that the NPU cannot have, in topological order.
 struct SupportReport {
   std::vector<NodeSupport> nodes;
   int64_t unsupported_count() const;
 };
 
-// `graph` is float, NCHW or channels last. Batch normalizations are taken as folded later.
+// `graph` as core/passes leaves it: channels last.
 SupportReport CheckSupport(const Graph& graph, const TargetSpec& target);
 
-// OK when everything runs. Errors: UNSUPPORTED_OPERATOR naming the first few nodes and reasons.
+// OK when everything runs. Errors: UNSUPPORTED_OPERATOR with every node that does not, a line each
+// with its reasons, and what the user can do about it.
 absl::Status RequireFullSupport(const SupportReport& report, const TargetSpec& target);
 
 }  // namespace qb

@@ -71,7 +71,7 @@ TEST(CheckSupport, RefusesWhatTheMachineDoesNotCompute) {
     p = Pad(x) {padding_list=[0, 1, 1, 0, 0, 1, 1, 0], pad_mode="reflect"}
     q = Div(x, z)
     m = Maximum(x, z)
-    g = ReduceMax(x) {reduce_axes=[1]}
+    g = ReduceMin(x) {reduce_axes=[1]}
     y1 = Output(p)
     y2 = Output(q)
     y3 = Output(m)
@@ -80,7 +80,7 @@ TEST(CheckSupport, RefusesWhatTheMachineDoesNotCompute) {
               ElementsAre(HasSubstr("p: Padding is done with a constant"),
                           HasSubstr("q: Div needs a constant divisor"), HasSubstr("m: Div needs"),
                           HasSubstr("g: The NPU has no instruction for this operator; found: "
-                                    "ReduceMax")));
+                                    "ReduceMin")));
 }
 
 TEST(CheckSupport, TakesFunctionsOfOneValue) {
@@ -108,9 +108,86 @@ TEST(RequireFullSupport, NamesTargetNodesAndReasons) {
   const absl::Status status = RequireFullSupport(CheckSupport(graph, target), target);
   EXPECT_EQ(FailureCodeOf(status), FailureCode::kUnsupportedOperator);
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("target regulus-ra does not run 1 node: node 's' (Tanh): This target"));
+              HasSubstr("target regulus-ra does not run 1 layer:\n  's' (Tanh): This target"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("--cpu-offload"));
   const TargetSpec& other = **FindTarget("aries-rb");
   QB_EXPECT_OK(RequireFullSupport(CheckSupport(graph, other), other));
+}
+
+TEST(RequireFullSupport, NamesEveryLayer) {
+  std::string body = "x = Input float32[1x8]\n";
+  std::string last = "x";
+  for (int i = 0; i < 40; ++i) {
+    const std::string name = "layer" + std::to_string(i);
+    body += name + " = Tanh(" + last + ")\n";
+    last = name;
+  }
+  QB_ASSERT_OK_AND_ASSIGN(Graph graph,
+                          GraphFromText("graph \"g\" {\n" + body + "y = Output(" + last + ")\n}"));
+  const TargetSpec& target = **FindTarget("regulus-ra");
+  const std::string message(RequireFullSupport(CheckSupport(graph, target), target).message());
+  for (int i = 0; i < 40; ++i) {
+    EXPECT_THAT(message, HasSubstr("'layer" + std::to_string(i) + "'"));
+  }
+}
+
+TEST(CheckSupport, InputsAndOutputsMustBeComputable) {
+  EXPECT_THAT(Reasons(R"(
+    x = Input int64[1x8]
+    c = InputConstant float32[2] [1, 2]
+    k = Cast(x) {dtype="float32"}
+    y = Output(k)
+    z = Output(c))",
+                      "aries-rb"),
+              ::testing::UnorderedElementsAre(
+                  HasSubstr("x: The values must be float32"), HasSubstr("k: The NPU has no instr"),
+                  HasSubstr("k: The values must be float32"),
+                  HasSubstr("z: The NPU computes what depends on an input")));
+}
+
+TEST(CheckSupport, MaximaAndPicksOfEvenPlaces) {
+  EXPECT_THAT(Reasons(R"(
+    x = Input float32[1x4x4x3]
+    even = InputConstant int64[2] [2, 0]
+    uneven = InputConstant int64[3] [0, 1, 3]
+    a = ReduceMax(x) {reduce_axes=[1, 2]}
+    b = ReduceMax(x) {reduce_axes=[3]}
+    c = Gather(x, even) {axis=1}
+    d = Gather(x, uneven) {axis=1}
+    y0 = Output(a)
+    y1 = Output(b)
+    y2 = Output(c)
+    y3 = Output(d))",
+                      "aries-rb"),
+              ElementsAre(HasSubstr("b: A maximum is taken over all rows"),
+                          HasSubstr("d: Elements are picked at constant, evenly")));
+}
+
+TEST(CheckSupport, ProductsOfTwoActivationsHaveNoBias) {
+  EXPECT_THAT(Reasons(R"(
+    x = Input float32[1x4x4]
+    z = Input float32[1x4x4]
+    w = InputConstant float32[4x4] random(3)
+    b = InputConstant float32[4] [1, 2, 3, 4]
+    p = MatMul(x, w, b)
+    q = MatMul(x, z, b)
+    y0 = Output(p)
+    y1 = Output(q))",
+                      "aries-rb"),
+              ElementsAre(HasSubstr("q: A matrix product takes matrices")));
+}
+
+TEST(CheckSupport, ASquareIsATableAndALineIsNot) {
+  EXPECT_THAT(Reasons(R"(
+    x = Input float32[1x8]
+    two = InputConstant float32[scalar] [2]
+    a = Multiply(x, two)
+    b = Adding(a, two)
+    c = Clip(b) {clip_min_value=0.0, clip_max_value=6.0}
+    d = Multiply(c, c)
+    y = Output(d))",
+                      "regulus-ra"),
+              ElementsAre(HasSubstr("d: This target has no lookup-table unit")));
 }
 
 TEST(AllConstraints, HaveNamesAndSentences) {
