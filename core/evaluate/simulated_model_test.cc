@@ -70,9 +70,9 @@ TEST(SimulatedModel, RefusesAModeThatTheExecutableLacks) {
   MxqContents contents;
   contents.manifest = Json::Object();
   contents.report = Json::Object();
-  contents.programs["single"] = built.programs[0].program;
-  contents.programs["global4"] = built.programs[1].program;
-  contents.weights = built.weights;
+  contents.entries[ProgramEntry("", "single")] = built.programs[0].program;
+  contents.entries[ProgramEntry("", "global4")] = built.programs[1].program;
+  contents.entries[WeightsEntry("")] = built.weights;
   const testing::TempDir folder;
   QB_ASSERT_OK(WriteMxq(folder.path() + "/m.mxq", contents));
   QB_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<MxqFile> file,

@@ -125,7 +125,7 @@ struct LutParams {
   std::vector<int8_t> table;  // 256
 };
 
-// Softmax over the last axis as docs/numerics.md says; exp table Q0.16 indexed by (max - x) in 0..255.
+// Softmax over the last axis as docs/numerics.md says; exp table Q0.24 indexed by (max - x) in 0..255.
 struct SoftmaxParams {
   std::vector<int32_t> exp_table;  // 256
 };

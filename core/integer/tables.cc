@@ -32,7 +32,7 @@ std::vector<int8_t> LookupTable(const std::function<double(double)>& function, c
 std::vector<int32_t> SoftmaxExpTable(double step) {
   std::vector<int32_t> table(256);
   for (int d = 0; d < 256; ++d) {
-    table[static_cast<size_t>(d)] = static_cast<int32_t>(std::lrint(65536.0 * std::exp(-d * step)));
+    table[static_cast<size_t>(d)] = static_cast<int32_t>(std::lrint(kSoftmaxOne * std::exp(-d * step)));
   }
   return table;
 }

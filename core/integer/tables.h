@@ -14,7 +14,11 @@ namespace qb::integer {
 std::vector<int8_t> LookupTable(const std::function<double(double)>& function, const TensorInfo& x,
                                 const TensorInfo& y);
 
-// table[d] = RNE(65536 * exp(-d * step)), d in 0..255; step = input scale * beta > 0.
+// What exp(0) is in the tables of softmax. 24 bits: shares that a float softmax would round the other
+// way are fewer than one in 10^4.
+inline constexpr int32_t kSoftmaxOne = 1 << 24;
+
+// table[d] = RNE(2^24 * exp(-d * step)), d in 0..255; step = input scale * beta > 0.
 std::vector<int32_t> SoftmaxExpTable(double step);
 
 // The codes of an int8 rescaling: table[code + 128] = clamp(zp_y + RNE((code - zp_x) * requant)).

@@ -12,7 +12,7 @@
 #include "core/integer/kernels/window.h"
 #include "core/integer/operand_checks.h"
 #include "core/integer/requant.h"
-
+#include "core/integer/tables.h"
 namespace qb::integer::internal {
 namespace {
 
@@ -324,8 +324,8 @@ absl::Status CheckKind(const SoftmaxParams& p, const Operands& t) {
                " entries; accepted: 256, the first above 0");
   }
   for (const int32_t value : p.exp_table) {
-    if (value < 0 || value > 65536) {
-      return Bad("the exponential table holds ", value, "; accepted: 0 to 65536");
+    if (value < 0 || value > kSoftmaxOne) {
+      return Bad("the exponential table holds ", value, "; accepted: 0 to 2^24");
     }
   }
   if (t.x(0).shape.rank() < 1) {

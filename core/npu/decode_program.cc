@@ -2,8 +2,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status_macros.h"
+#include "core/integer/tables.h"
 #include "core/npu/program_codec.h"
-
 namespace qb::npu {
 namespace {
 
@@ -170,7 +170,7 @@ absl::StatusOr<LayerParams> Decode(const v1::Reduce& m) {
 absl::StatusOr<LayerParams> Decode(const v1::Softmax& m) {
   integer::SoftmaxParams p;
   for (const uint32_t value : m.exp_table()) {
-    if (value > 65536) {
+    if (value > static_cast<uint32_t>(integer::kSoftmaxOne)) {
       return Bad("the exponential table holds ", value);
     }
     p.exp_table.push_back(static_cast<int32_t>(value));

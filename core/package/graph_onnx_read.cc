@@ -40,8 +40,9 @@ absl::StatusOr<TensorType> TypeOf(const onnx::ValueInfoProto& info) {
 
 class GraphReader {
  public:
-  GraphReader(absl::string_view weights, std::shared_ptr<const void> owner)
-      : weights_(weights), owner_(std::move(owner)) {}
+  GraphReader(absl::string_view weights, std::shared_ptr<const void> owner,
+              absl::string_view weights_name)
+      : weights_(weights), owner_(std::move(owner)), weights_name_(weights_name) {}
 
   absl::StatusOr<Graph> Read(const onnx::GraphProto& proto) {
     Graph graph(proto.name());
@@ -103,9 +104,9 @@ class GraphReader {
         return Damaged(absl::StrCat("constant '", proto.name(), "' has a bad offset or length"));
       }
     }
-    if (location != kWeightsEntry || offset % 64 != 0 || offset > weights_.size() ||
+    if (location != weights_name_ || offset % 64 != 0 || offset > weights_.size() ||
         length > weights_.size() - offset || length != static_cast<uint64_t>(type.size_bytes())) {
-      return Damaged(absl::StrCat("constant '", proto.name(), "' lies outside ", kWeightsEntry));
+      return Damaged(absl::StrCat("constant '", proto.name(), "' lies outside ", weights_name_));
     }
     return Define(
         proto.name(),
@@ -188,13 +189,15 @@ class GraphReader {
 
   const absl::string_view weights_;
   const std::shared_ptr<const void> owner_;
+  const absl::string_view weights_name_;
   std::map<std::string, Node*> values_;
 };
 
 }  // namespace
 
 absl::StatusOr<Graph> GraphFromOnnx(absl::string_view model, absl::string_view weights,
-                                    std::shared_ptr<const void> owner) {
+                                    std::shared_ptr<const void> owner,
+                                    absl::string_view weights_name) {
   if (model.size() > (size_t{1} << 30)) {
     return Damaged("it is larger than 1 GiB");
   }
@@ -213,7 +216,7 @@ absl::StatusOr<Graph> GraphFromOnnx(absl::string_view model, absl::string_view w
                                                  proto.opset_import(0).version(), "; up to ",
                                                  kMbltOpset, " is known"));
   }
-  return GraphReader(weights, std::move(owner)).Read(proto.graph());
+  return GraphReader(weights, std::move(owner), weights_name).Read(proto.graph());
 }
 
 }  // namespace qb

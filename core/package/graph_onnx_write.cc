@@ -88,7 +88,12 @@ void AddAttribute(onnx::NodeProto* proto, const std::string& name, const AttrVal
   std::visit(AttributeWriter{attribute}, value);
 }
 
-void FillConstant(const Node& node, const std::string& name, size_t offset,
+struct Place {
+  absl::string_view file;
+  size_t offset;
+};
+
+void FillConstant(const Node& node, const std::string& name, const Place& place,
                   onnx::TensorProto* proto) {
   const Tensor& tensor = node.constant();
   proto->set_name(name);
@@ -102,8 +107,8 @@ void FillConstant(const Node& node, const std::string& name, size_t offset,
     entry->set_key(key);
     entry->set_value(value);
   };
-  add("location", kWeightsEntry);
-  add("offset", absl::StrCat(offset));
+  add("location", std::string(place.file));
+  add("offset", absl::StrCat(place.offset));
   add("length", absl::StrCat(tensor.size_bytes()));
 }
 
@@ -129,7 +134,7 @@ void FillNode(const Node& node, const ValueNames& names, onnx::NodeProto* proto)
 
 }  // namespace
 
-std::unique_ptr<SerializedGraph> GraphToOnnx(const Graph& graph) {
+std::unique_ptr<SerializedGraph> GraphToOnnx(const Graph& graph, absl::string_view weights_name) {
   auto result = std::make_unique<SerializedGraph>();
   result->padding.assign(kAlignment, '\0');
   const ValueNames names(graph);
@@ -154,7 +159,7 @@ std::unique_ptr<SerializedGraph> GraphToOnnx(const Graph& graph) {
     if (node->is_constant()) {
       const Tensor& tensor = node->constant();
       const auto size = static_cast<size_t>(tensor.size_bytes());
-      FillConstant(*node, names.Of(node), offset, proto->add_initializer());
+      FillConstant(*node, names.Of(node), {weights_name, offset}, proto->add_initializer());
       result->weights.emplace_back(static_cast<const char*>(tensor.raw()), size);
       const size_t padding = (kAlignment - size % kAlignment) % kAlignment;
       result->weights.emplace_back(result->padding.data(), padding);

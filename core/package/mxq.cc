@@ -1,11 +1,11 @@
 #include "core/package/mxq.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
+
 #include "core/base/failure.h"
 #include "core/base/file_map.h"
 #include "core/base/status_macros.h"
@@ -19,19 +19,15 @@ namespace {
 
 constexpr char kConfigEntry[] = "config.yaml";
 constexpr char kReportEntry[] = "report.json";
-constexpr char kMxqWeights[] = "weights.bin";
-constexpr char kProgramPrefix[] = "program/";
-
 }  // namespace
 
 absl::Status WriteMxq(const std::string& path, const MxqContents& contents) {
   const std::string report = contents.report.Dump(1);
   std::vector<std::pair<std::string, absl::string_view>> entries = {
       {kConfigEntry, contents.config_yaml}};
-  for (const auto& [mode, program] : contents.programs) {
-    entries.emplace_back(absl::StrCat(kProgramPrefix, mode, ".pb"), program);
+  for (const auto& [name, bytes] : contents.entries) {
+    entries.emplace_back(name, bytes);
   }
-  entries.emplace_back(kMxqWeights, contents.weights);
   entries.emplace_back(kReportEntry, report);
   std::vector<std::pair<std::string, std::string>> digests;
   for (const auto& [name, bytes] : entries) {
@@ -54,27 +50,26 @@ struct MxqFile::State {
   Json manifest;
   Json report;
   absl::string_view config_yaml;
-  absl::string_view weights;
-  std::map<std::string, absl::string_view> programs;
+  std::vector<MxqSize> sizes;
+
+  // ReadSizes sees to it that there is one.
+  const MxqStage& FirstNpuStage() const {
+    return *std::find_if(sizes.front().stages.begin(), sizes.front().stages.end(),
+                         [](const MxqStage& stage) { return stage.npu; });
+  }
 
   absl::Status Read(absl::string_view bytes) {
     QB_ASSIGN_OR_RETURN(const ZipReader zip, ZipReader::Open(bytes));
     QB_ASSIGN_OR_RETURN(manifest, CheckedManifest(zip, kMxqFormat));
     QB_ASSIGN_OR_RETURN(config_yaml, zip.Entry(kConfigEntry));
-    QB_ASSIGN_OR_RETURN(weights, zip.Entry(kMxqWeights));
     QB_ASSIGN_OR_RETURN(const absl::string_view report_text, zip.Entry(kReportEntry));
     absl::StatusOr<Json> parsed = Json::Parse(report_text);
     if (!parsed.ok()) {
       return absl::DataLossError(absl::StrCat("report.json: ", parsed.status().message()));
     }
     report = *std::move(parsed);
-    for (const auto& [name, content] : zip.entries()) {
-      absl::string_view mode = name;
-      if (absl::ConsumePrefix(&mode, kProgramPrefix) && absl::ConsumeSuffix(&mode, ".pb")) {
-        programs[std::string(mode)] = content;
-      }
-    }
-    return programs.empty() ? absl::DataLossError("the package has no program") : absl::OkStatus();
+    QB_ASSIGN_OR_RETURN(sizes, ReadSizes(manifest, zip.entries()));
+    return absl::OkStatus();
   }
 };
 
@@ -103,9 +98,10 @@ absl::StatusOr<std::unique_ptr<MxqFile>> MxqFile::Open(const std::string& path) 
 const Json& MxqFile::manifest() const { return state_->manifest; }
 const Json& MxqFile::report() const { return state_->report; }
 absl::string_view MxqFile::config_yaml() const { return state_->config_yaml; }
-absl::string_view MxqFile::weights() const { return state_->weights; }
+absl::string_view MxqFile::weights() const { return state_->FirstNpuStage().weights; }
+const std::vector<MxqSize>& MxqFile::sizes() const { return state_->sizes; }
 const std::map<std::string, absl::string_view>& MxqFile::programs() const {
-  return state_->programs;
+  return state_->FirstNpuStage().programs;
 }
 
 }  // namespace qb

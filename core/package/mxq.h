@@ -5,25 +5,32 @@
 //   program/<mode>.pb    the program of one core mode (core/npu/program.proto)
 //   weights.bin          weights, biases and tables that the programs point into
 //   report.json          quantization and support by layer
+//
+// With CPU offloading there are also `cpu_head.onnx`, `cpu_tail.onnx`, ... with their constants in
+// `<name>.weights.bin`, and further NPU parts in folders of their own; with several sizes the later
+// ones are in folders `size_2/`, .... The manifest's `stages` and `sizes` say how they go together
+// (core/package/mxq_stages.h).
 #pragma once
 
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+
 #include "core/base/json.h"
+#include "core/package/mxq_stages.h"
 
 namespace qb {
 
 struct MxqContents {
   Json manifest;
   std::string config_yaml;
-  std::map<std::string, std::string> programs;  // by core mode
-  std::string weights;
   Json report;
+  std::map<std::string, std::string> entries;  // programs, weights, CPU graphs, by name
 };
 
 // Errors: OUTPUT_WRITE_ERROR.
@@ -42,7 +49,10 @@ class MxqFile {
   const Json& report() const;
   absl::string_view config_yaml() const;
   absl::string_view weights() const;
+  // Of the first NPU part and the first size.
   const std::map<std::string, absl::string_view>& programs() const;
+  // What runs, by size; at least one, each with at least one stage.
+  const std::vector<MxqSize>& sizes() const;
 
  private:
   struct State;

@@ -15,8 +15,8 @@ MxqContents Sample() {
   MxqContents contents;
   contents.manifest = Json::Object().Set("target", "aries-rb");
   contents.config_yaml = "a: 1\n";
-  contents.programs["single"] = "program bytes";
-  contents.weights = std::string(100, 'w');
+  contents.entries[ProgramEntry("", "single")] = "program bytes";
+  contents.entries[WeightsEntry("")] = std::string(100, 'w');
   contents.report = Json::Object().Set("layers", Json::Array());
   return contents;
 }
@@ -43,7 +43,7 @@ TEST(Mxq, AnotherKindOfPackageIsNamed) {
 TEST(Mxq, APackageWithoutProgramIsRefused) {
   testing::TempDir dir;
   MxqContents contents = Sample();
-  contents.programs.clear();
+  contents.entries.erase(ProgramEntry("", "single"));
   QB_ASSERT_OK(WriteMxq(dir.File("m.mxq"), contents));
   EXPECT_THAT(MxqFile::Open(dir.File("m.mxq")).status().ToString(), HasSubstr("no program"));
 }
