@@ -7,7 +7,7 @@
 #include "core/compiler/load_model.h"
 #include "core/evaluate/evaluation.h"
 #include "core/evaluate/float_model.h"
-#include "core/evaluate/simulated_model.h"
+#include "core/evaluate/staged_model.h"
 
 namespace qb {
 
@@ -15,9 +15,8 @@ absl::StatusOr<Json> CheckAccuracy(const Graph& graph, const AccuracyCheckInput&
                                    Phases& phases) {
   QB_ASSIGN_OR_RETURN(const std::unique_ptr<FloatModel> reference,
                       FloatModel::Create(graph.Clone(), input.threads));
-  QB_ASSIGN_OR_RETURN(
-      const std::unique_ptr<SimulatedModel> candidate,
-      SimulatedModel::CreateFromProgram(input.program, input.weights, input.threads));
+  QB_ASSIGN_OR_RETURN(const std::unique_ptr<StagedModel> candidate,
+                      StagedModel::Create(*input.executable, input.core_mode, input.threads));
   EvaluationOptions options;
   options.threads = input.threads;
   options.max_samples = input.max_samples;

@@ -11,15 +11,15 @@
 #include "core/dataset/dataset.h"
 #include "core/dataset/labels.h"
 #include "core/ir/graph.h"
-
+#include "core/package/mxq_stages.h"
 namespace qb {
 
 // Calibration samples that the check uses when there is no evaluation data.
 inline constexpr int64_t kCheckSamples = 8;
 
 struct AccuracyCheckInput {
-  absl::string_view program;
-  absl::string_view weights;
+  const MxqSize* executable = nullptr;
+  std::string core_mode;
   const Dataset* dataset = nullptr;
   const Labels* labels = nullptr;  // null: none
   int64_t max_samples = 0;         // 0: all

@@ -15,11 +15,15 @@
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
 #include "core/compiler/accuracy_check.h"
+#include "core/compiler/executable_parts.h"
+#include "core/compiler/extra_outputs.h"
 #include "core/compiler/layer_names.h"
 #include "core/compiler/load_model.h"
 #include "core/compiler/phases.h"
+#include "core/compiler/placement.h"
 #include "core/compiler/provenance.h"
 #include "core/compiler/reports.h"
+#include "core/compiler/same_model.h"
 #include "core/compiler/version.h"
 #include "core/dataset/dataset.h"
 #include "core/frontends/all_frontends.h"
@@ -36,16 +40,6 @@ namespace {
 
 constexpr int64_t kRandomSamples = 16;
 constexpr uint64_t kRandomSeed = 1;
-
-absl::StatusOr<OutputFile> Describe(const std::string& path) {
-  absl::StatusOr<std::string> digest = Sha256HexOfFile(path);
-  if (!digest.ok()) {
-    return WithFailureCode(digest.status(), FailureCode::kOutputWriteError);
-  }
-  std::error_code error;
-  const auto bytes = std::filesystem::file_size(path, error);
-  return OutputFile{path, *std::move(digest), static_cast<int64_t>(bytes)};
-}
 
 // The device the compile runs on. This build has no GPU executor: "gpu" falls back, never in
 // silence.
@@ -72,36 +66,58 @@ absl::StatusOr<const TargetSpec*> ChooseTarget(const std::string& name,
   return target;
 }
 
+void LogPlacement(const Placement& placement, Phases& phases) {
+  if (placement.partition.has_value()) {
+    phases.OnLog(LogLevel::kInfo, "partition",
+                 absl::StrCat("CPU and NPU take turns:\n", PartitionText(*placement.partition)));
+  }
+}
+
 // A sub-stage of Compile and the whole of Parse. `output_path` gets the .mblt.
-absl::Status ParseTo(const ParseRequest& request, const CompileConfig& config, Phases& phases,
-                     const std::string& output_path) {
+absl::Status ParseTo(const ParseRequest& request, const SizeShapes& shapes,
+                     const CompileConfig& config, Phases& phases, const std::string& output_path) {
   QB_ASSIGN_OR_RETURN(const TargetSpec* target, ChooseTarget(request.target, config));
 
   QB_RETURN_IF_ERROR(phases.Begin("import"));
   ImportOptions options;
-  options.input_shapes = request.input_shapes;
+  options.input_shapes = shapes;
   QB_ASSIGN_OR_RETURN(ImportedModel model,
                       ImportModel(request.backend, request.model_path, options));
   // Now: a float graph with static shapes, in the source's layout.
 
   QB_RETURN_IF_ERROR(phases.Begin("optimize"));
+  // Before the passes, so that extra outputs keep the source's layout; then among the names that
+  // the passes made.
+  std::vector<std::string> missing = AddExtraOutputs(WantedExtraOutputs(config), model.graph);
   QB_RETURN_IF_ERROR(RunPasses(model.graph, PassOptions{}));
+  missing = AddExtraOutputs(missing, model.graph);
+  QB_RETURN_IF_ERROR(RequireNoneMissing(missing, model.graph));
   // Now: simplified, channels last inside, the source's layout at inputs and outputs.
 
-  const SupportReport support = CheckSupport(model.graph, *target);
-  QB_RETURN_IF_ERROR(RequireFullSupport(support, *target));
-  // Now: every layer runs on the NPU.
+  QB_ASSIGN_OR_RETURN(const Placement placement, PlaceGraph(model.graph, *target, config));
+  LogPlacement(placement, phases);
+  // Now: every layer runs on the NPU, or where offloading puts it.
 
   QB_RETURN_IF_ERROR(phases.Begin("write"));
   Json manifest = Json::Object();
   manifest.Set("target", target->name);
-  manifest.Set("provenance", MakeProvenance(model, request.backend, request.input_shapes,
-                                            request.target, config));
-  manifest.Set("support", SupportSummary(support));
+  manifest.Set("provenance",
+               MakeProvenance(model, request.backend, shapes, request.target, config));
+  manifest.Set("support", SupportSummary(placement.support));
+  if (placement.partition.has_value()) {
+    manifest.Set("subgraphs", PartitionJson(*placement.partition));
+  }
   return WriteMblt(output_path, model.graph, manifest);
 }
 
+// Of the size with this number, when there are `sizes`.
+struct SizeNumber {
+  size_t index = 0;
+  size_t sizes = 1;
+};
+
 absl::StatusOr<std::unique_ptr<Dataset>> OpenCalibration(const QuantizeRequest& request,
+                                                         const SizeNumber& number,
                                                          const CompileConfig& config,
                                                          const std::vector<InputSpec>& inputs,
                                                          Phases& phases) {
@@ -115,12 +131,17 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenCalibration(const QuantizeRequest& 
                    "No calibration dataset is provided: give --calib-data-path, or "
                    "--use-random-calib for a smoke test");
   }
-  if (request.calibration_paths.size() > 1) {
-    return Failure(FailureCode::kArgumentError,
-                   absl::StrCat(request.calibration_paths.size(),
-                                " calibration data sets are given; a model of one size takes one"));
+  if (request.calibration_paths.size() != number.sizes) {
+    return Failure(
+        FailureCode::kArgumentError,
+        absl::StrCat(request.calibration_paths.size(),
+                     request.calibration_paths.size() == 1
+                         ? " calibration data set is given; a model of "
+                         : " calibration data sets are given; a model of ",
+                     number.sizes == 1 ? "one size" : absl::StrCat(number.sizes, " sizes"),
+                     " takes one for each"));
   }
-  return OpenDataset(request.calibration_paths[0], inputs, phases);
+  return OpenDataset(request.calibration_paths[number.index], inputs, phases);
 }
 
 LayerOverrides LayerOverridesOf(const CompileConfig& config) {
@@ -193,102 +214,205 @@ absl::StatusOr<CheckData> OpenCheckData(const QuantizeRequest& request, const Da
   return data;
 }
 
+// The model at one size.
+struct SizeInputs {
+  MbltFile mblt;
+  Placement placement;  // of the nodes of mblt.graph
+  std::unique_ptr<Dataset> calibration;
+  CheckData check_data;
+};
+
 // All that a quantization works on, known to be good before work begins.
 struct QuantizeInputs {
   const TargetSpec* target = nullptr;
   std::vector<CoreMode> modes;
   std::string device;
-  MbltFile mblt;
-  SupportReport support;  // of the nodes of mblt.graph
-  std::unique_ptr<Dataset> calibration;
-  CheckData check_data;
+  std::vector<SizeInputs> sizes;
 };
 
-absl::Status Prepare(const QuantizeRequest& request, const std::string& mblt_path,
+absl::Status PrepareSize(const QuantizeRequest& request, const SizeNumber& number,
+                         const std::string& mblt_path, const CompileConfig& config,
+                         const TargetSpec& target, Phases& phases, SizeInputs& size) {
+  QB_ASSIGN_OR_RETURN(size.mblt, ReadMblt(mblt_path));
+  QB_RETURN_IF_ERROR(RequireNoneMissing(
+      AddExtraOutputs(WantedExtraOutputs(config), size.mblt.graph), size.mblt.graph));
+  QB_ASSIGN_OR_RETURN(size.placement, PlaceGraph(size.mblt.graph, target, config));
+  QB_RETURN_IF_ERROR(CheckLayerNames(config, size.mblt.graph));
+  QB_RETURN_IF_ERROR(ResolveLayerOverrides(size.mblt.graph, PointwiseClosures(size.mblt.graph),
+                                           LayerOverridesOf(config))
+                         .status());
+  if (number.index == 0) {
+    QB_RETURN_IF_ERROR(SaveConfig(request.config_save_path, config));
+  }
+  const std::vector<InputSpec> specs = InputSpecsOf(size.mblt.graph);
+  QB_ASSIGN_OR_RETURN(size.calibration, OpenCalibration(request, number, config, specs, phases));
+  QB_ASSIGN_OR_RETURN(size.check_data, OpenCheckData(request, *size.calibration, specs, phases));
+  return absl::OkStatus();
+}
+
+absl::Status Prepare(const QuantizeRequest& request, const std::vector<std::string>& mblt_paths,
                      const CompileConfig& config, Phases& phases, QuantizeInputs& inputs) {
   QB_ASSIGN_OR_RETURN(inputs.target, ChooseTarget(request.target, config));
   QB_ASSIGN_OR_RETURN(inputs.modes, CheckScheme(*inputs.target, config.String("inferenceScheme")));
   QB_ASSIGN_OR_RETURN(inputs.device, ChooseDevice(config, request.require_device, phases));
-  QB_ASSIGN_OR_RETURN(inputs.mblt, ReadMblt(mblt_path));
-  inputs.support = CheckSupport(inputs.mblt.graph, *inputs.target);
-  QB_RETURN_IF_ERROR(RequireFullSupport(inputs.support, *inputs.target));
-  QB_RETURN_IF_ERROR(CheckLayerNames(config, inputs.mblt.graph));
-  QB_RETURN_IF_ERROR(ResolveLayerOverrides(inputs.mblt.graph, PointwiseClosures(inputs.mblt.graph),
-                                           LayerOverridesOf(config))
-                         .status());
-  QB_RETURN_IF_ERROR(SaveConfig(request.config_save_path, config));
-  const std::vector<InputSpec> specs = InputSpecsOf(inputs.mblt.graph);
-  QB_ASSIGN_OR_RETURN(inputs.calibration, OpenCalibration(request, config, specs, phases));
-  QB_ASSIGN_OR_RETURN(inputs.check_data,
-                      OpenCheckData(request, *inputs.calibration, specs, phases));
+  if (mblt_paths.size() > 1 && !request.evaluation_path.empty()) {
+    return Failure(FailureCode::kArgumentError,
+                   "--eval-data goes with a model of one size; several are checked on their "
+                   "calibration data");
+  }
+  for (size_t i = 0; i < mblt_paths.size(); ++i) {
+    SizeInputs size;
+    QB_RETURN_IF_ERROR(PrepareSize(request, {i, mblt_paths.size()}, mblt_paths[i], config,
+                                   *inputs.target, phases, size));
+    if (i > 0) {
+      QB_RETURN_IF_ERROR(CheckSameModel(inputs.sizes.front().mblt, size.mblt));
+    }
+    inputs.sizes.push_back(std::move(size));
+  }
   return absl::OkStatus();
 }
 
-// A program for each core mode, over one weights file, with what describes them.
-absl::StatusOr<MxqContents> Schedule(const QuantizeInputs& inputs, const QuantizedModel& quantized,
-                                     const CompileConfig& config) {
-  QB_ASSIGN_OR_RETURN(npu::NpuPrograms built,
-                      npu::BuildPrograms(quantized.network, *inputs.target, inputs.modes));
-  MxqContents contents;
-  contents.manifest = MxqManifest(inputs.mblt, built.programs, *inputs.target, inputs.modes);
-  contents.config_yaml = JsonToYaml(config.ToGroupedJson(true));
-  for (size_t i = 0; i < inputs.modes.size(); ++i) {
-    contents.programs[std::string(CoreModeName(inputs.modes[i]))] =
-        std::move(built.programs[i].program);
+// The manifest of a file that holds this size alone; its programs, weights and CPU graphs go to
+// `entries`. Takes them out of `parts`.
+Json AssembleSize(const QuantizeInputs& inputs, const SizeInputs& size, const std::string& folder,
+                  std::vector<CompiledPart>& parts, std::map<std::string, std::string>& entries) {
+  Json manifest = MxqManifest(size.mblt, BodyOf(size.placement, parts).programs.programs,
+                              *inputs.target, inputs.modes);
+  PartEntries made = MakeEntries(size.mblt.graph, size.placement, parts, inputs.modes, folder);
+  entries.merge(made.entries);
+  if (size.placement.partition.has_value()) {
+    SetGraphBorders(size.mblt.graph, manifest);
+    manifest.Set("stages", std::move(made.stages));
+    manifest.Set("results", std::move(made.results));
   }
-  contents.weights = std::move(built.weights);
-  return contents;
+  return manifest;
 }
 
-absl::StatusOr<Json> CheckExecutable(const QuantizeInputs& inputs, const MxqContents& contents,
-                                     int threads, Phases& phases) {
+// What the list of sizes says about one: its border, its plan and how its parts go together.
+Json SizeRow(const Json& manifest, const std::string& folder) {
+  Json row = Json::Object().Set("folder", folder);
+  for (const char* key : {"inputs", "outputs", "plan", "plans", "stages", "results"}) {
+    if (manifest.contains(key)) {
+      row.Set(key, manifest[key]);
+    }
+  }
+  return row;
+}
+
+absl::StatusOr<Json> CheckExecutable(const QuantizeInputs& inputs, const SizeInputs& size,
+                                     const MxqSize& executable, int threads, Phases& phases) {
   AccuracyCheckInput check;
-  // Every mode gives the same bits.
-  check.program = contents.programs.at(std::string(CoreModeName(inputs.modes[0])));
-  check.weights = contents.weights;
-  check.dataset = inputs.check_data.dataset;
-  check.labels = inputs.check_data.labels.get();
-  check.max_samples = inputs.check_data.max_samples;
+  check.executable = &executable;
+  check.core_mode = std::string(CoreModeName(inputs.modes[0]));  // every mode gives the same bits
+  check.dataset = size.check_data.dataset;
+  check.labels = size.check_data.labels.get();
+  check.max_samples = size.check_data.max_samples;
   check.threads = threads;
-  check.description = inputs.check_data.description;
-  return CheckAccuracy(inputs.mblt.graph, check, phases);
+  check.description = size.check_data.description;
+  return CheckAccuracy(size.mblt.graph, check, phases);
+}
+
+// Quantizes and schedules every size into `contents`. Returns the layers of each.
+absl::StatusOr<std::vector<QuantizedModel>> CompileSizes(const QuantizeInputs& inputs,
+                                                         const QuantizationOptions& options,
+                                                         Phases& phases, MxqContents& contents) {
+  const PartSettings settings{inputs.target, inputs.modes, options};
+  std::vector<QuantizedModel> quantized;
+  Json rows = Json::Array();
+  for (size_t i = 0; i < inputs.sizes.size(); ++i) {
+    const SizeInputs& size = inputs.sizes[i];
+    QB_ASSIGN_OR_RETURN(std::vector<CompiledPart> parts,
+                        CompileParts(size.mblt.graph, size.placement, *size.calibration, settings,
+                                     phases, phases.cancel()));
+    quantized.push_back(JoinReports(parts));
+    const std::string folder = i == 0 ? "" : absl::StrCat("size_", i + 1, "/");
+    Json manifest = AssembleSize(inputs, size, folder, parts, contents.entries);
+    rows.Append(SizeRow(manifest, folder));
+    if (i == 0) {
+      contents.manifest = std::move(manifest);
+    }
+  }
+  if (inputs.sizes.size() > 1) {
+    contents.manifest.Set("sizes", std::move(rows));
+  }
+  return quantized;
+}
+
+// Runs every size against its float model. The report of the first has those of the others in it.
+absl::Status ReportSizes(const QuantizeInputs& inputs, const std::vector<QuantizedModel>& quantized,
+                         int threads, Phases& phases, MxqContents& contents) {
+  std::map<std::string, absl::string_view> entries;
+  for (const auto& [name, bytes] : contents.entries) {
+    entries[name] = bytes;
+  }
+  QB_ASSIGN_OR_RETURN(const std::vector<MxqSize> executables,
+                      ReadSizes(contents.manifest, entries));
+  Json further = Json::Array();
+  for (size_t i = 0; i < inputs.sizes.size(); ++i) {
+    const SizeInputs& size = inputs.sizes[i];
+    QB_ASSIGN_OR_RETURN(const Json accuracy,
+                        CheckExecutable(inputs, size, executables[i], threads, phases));
+    Json report = MxqReport(quantized[i], size.placement.support, accuracy);
+    if (i == 0) {
+      contents.report = std::move(report);
+    } else {
+      further.Append(std::move(report));
+    }
+  }
+  if (inputs.sizes.size() > 1) {
+    contents.report.Set("further_sizes", std::move(further));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<CompileResult> QuantizeFrom(const QuantizeRequest& request,
-                                           const std::string& mblt_path,
+                                           const std::vector<std::string>& mblt_paths,
                                            const CompileConfig& config, Phases& phases) {
   QuantizeInputs inputs;
-  QB_RETURN_IF_ERROR(Prepare(request, mblt_path, config, phases, inputs));
+  QB_RETURN_IF_ERROR(Prepare(request, mblt_paths, config, phases, inputs));
   // Now: model, target, settings and every sample are known to be good; work begins.
 
-  const QuantizationOptions options = QuantizationOptionsOf(config, request.threads);
+  MxqContents contents;
+  contents.config_yaml = JsonToYaml(config.ToGroupedJson(true));
   QB_ASSIGN_OR_RETURN(
-      const QuantizedModel quantized,
-      Quantize(inputs.mblt.graph, *inputs.calibration, options, phases, phases.cancel()));
-  // Now: an integer network, corrected.
-
-  QB_RETURN_IF_ERROR(phases.Begin("schedule"));
-  QB_ASSIGN_OR_RETURN(MxqContents contents, Schedule(inputs, quantized, config));
-  // Now: for each core mode descriptors with addresses in one planned arena, over one weights file.
+      const std::vector<QuantizedModel> quantized,
+      CompileSizes(inputs, QuantizationOptionsOf(config, request.threads), phases, contents));
+  // Now: for each size, NPU part and core mode a program.
 
   QB_RETURN_IF_ERROR(phases.Begin("check"));
-  QB_ASSIGN_OR_RETURN(const Json accuracy,
-                      CheckExecutable(inputs, contents, request.threads, phases));
-  contents.report = MxqReport(quantized, inputs.support, accuracy);
+  QB_RETURN_IF_ERROR(ReportSizes(inputs, quantized, request.threads, phases, contents));
   // Now: the accuracy against the float model is known.
 
   QB_RETURN_IF_ERROR(phases.Begin("write"));
   QB_RETURN_IF_ERROR(WriteMxq(request.output_path, contents));
   CompileResult result;
-  QB_ASSIGN_OR_RETURN(OutputFile output, Describe(request.output_path));
+  QB_ASSIGN_OR_RETURN(OutputFile output, DescribeOutput(request.output_path));
   result.outputs.push_back(std::move(output));
   result.device = inputs.device;
   result.report = Json::Object()
-                      .Set("check", accuracy)
+                      .Set("check", contents.report["check"])
                       .Set("plan", contents.manifest["plan"])
                       .Set("seconds", phases.Seconds())
                       .Set("peak_memory_bytes", PeakMemoryBytes());
   return result;
+}
+
+const SizeShapes& SizeOf(const ParseRequest& request, size_t index) {
+  return index == 0 ? request.input_shapes : request.further_sizes[index - 1];
+}
+
+// <stem>_<i>.mblt for each of several sizes.
+std::vector<std::string> ParseOutputs(const ParseRequest& request) {
+  if (request.further_sizes.empty()) {
+    return {request.output_path};
+  }
+  const std::filesystem::path path(request.output_path);
+  std::vector<std::string> paths;
+  for (size_t i = 0; i <= request.further_sizes.size(); ++i) {
+    const std::string name = absl::StrCat(path.stem().string(), "_", i, path.extension().string());
+    paths.push_back((path.parent_path() / name).string());
+  }
+  return paths;
 }
 
 // Removes the temporary .mblt of Compile however it ends.
@@ -309,6 +433,16 @@ class TemporaryFile {
 
 }  // namespace
 
+absl::StatusOr<OutputFile> DescribeOutput(const std::string& path) {
+  absl::StatusOr<std::string> digest = Sha256HexOfFile(path);
+  if (!digest.ok()) {
+    return WithFailureCode(digest.status(), FailureCode::kOutputWriteError);
+  }
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(path, error);
+  return OutputFile{path, *std::move(digest), static_cast<int64_t>(bytes)};
+}
+
 std::vector<std::pair<std::string, double>> ParseStages() {
   return {{"import", 0.4}, {"optimize", 0.4}, {"write", 0.2}};
 }
@@ -327,10 +461,13 @@ std::vector<std::pair<std::string, double>> CompileStages() {
 absl::StatusOr<CompileResult> Parse(const ParseRequest& request, const CompileConfig& config,
                                     ProgressSink& sink, const CancelToken& cancel) {
   Phases phases(sink, cancel);
-  QB_RETURN_IF_ERROR(ParseTo(request, config, phases, request.output_path));
   CompileResult result;
-  QB_ASSIGN_OR_RETURN(OutputFile output, Describe(request.output_path));
-  result.outputs.push_back(std::move(output));
+  const std::vector<std::string> paths = ParseOutputs(request);
+  for (size_t i = 0; i < paths.size(); ++i) {
+    QB_RETURN_IF_ERROR(ParseTo(request, SizeOf(request, i), config, phases, paths[i]));
+    QB_ASSIGN_OR_RETURN(OutputFile output, DescribeOutput(paths[i]));
+    result.outputs.push_back(std::move(output));
+  }
   result.device = "cpu";
   result.report =
       Json::Object().Set("seconds", phases.Seconds()).Set("peak_memory_bytes", PeakMemoryBytes());
@@ -340,15 +477,23 @@ absl::StatusOr<CompileResult> Parse(const ParseRequest& request, const CompileCo
 absl::StatusOr<CompileResult> Quantize(const QuantizeRequest& request, const CompileConfig& config,
                                        ProgressSink& sink, const CancelToken& cancel) {
   Phases phases(sink, cancel);
-  return QuantizeFrom(request, request.mblt_path, config, phases);
+  std::vector<std::string> paths = {request.mblt_path};
+  paths.insert(paths.end(), request.further_mblt_paths.begin(), request.further_mblt_paths.end());
+  return QuantizeFrom(request, paths, config, phases);
 }
 
 absl::StatusOr<CompileResult> Compile(const CompileRequest& request, const CompileConfig& config,
                                       ProgressSink& sink, const CancelToken& cancel) {
   Phases phases(sink, cancel);
-  const TemporaryFile mblt(absl::StrCat(request.quantize.output_path, ".parsed.mblt"));
-  QB_RETURN_IF_ERROR(ParseTo(request.parse, config, phases, mblt.path()));
-  return QuantizeFrom(request.quantize, mblt.path(), config, phases);
+  std::vector<std::unique_ptr<TemporaryFile>> files;
+  std::vector<std::string> paths;
+  for (size_t i = 0; i <= request.parse.further_sizes.size(); ++i) {
+    paths.push_back(absl::StrCat(request.quantize.output_path, i == 0 ? "" : absl::StrCat(".", i),
+                                 ".parsed.mblt"));
+    files.push_back(std::make_unique<TemporaryFile>(paths.back()));
+    QB_RETURN_IF_ERROR(ParseTo(request.parse, SizeOf(request.parse, i), config, phases, paths[i]));
+  }
+  return QuantizeFrom(request.quantize, paths, config, phases);
 }
 
 }  // namespace qb

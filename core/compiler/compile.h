@@ -19,20 +19,27 @@
 
 namespace qb {
 
+// Shapes of inputs that leave dimensions open, by input name.
+using SizeShapes = std::map<std::string, Shape>;
+
 struct ParseRequest {
   std::string model_path;
   std::string backend = "onnx";
   std::string output_path;  // .mblt
   std::string target;       // device name
-  std::map<std::string, Shape> input_shapes;
+  SizeShapes input_shapes;
+  // Sizes of the model besides that of input_shapes: they go into one .mxq, and `Parse` writes
+  // <stem>_0.mblt, <stem>_1.mblt, ....
+  std::vector<SizeShapes> further_sizes;
   int threads = 1;
 };
 
 struct QuantizeRequest {
   std::string mblt_path;
-  std::string output_path;  // .mxq
+  std::vector<std::string> further_mblt_paths;  // the same model at other sizes
+  std::string output_path;                      // .mxq
   std::string target;
-  std::vector<std::string> calibration_paths;  // exactly one, unless use_random_calibration
+  std::vector<std::string> calibration_paths;  // one a size, unless use_random_calibration
   std::string evaluation_path;   // empty: the check after the compile uses calibration samples
   std::string labels_path;       // empty: none
   std::string config_save_path;  // empty: none
@@ -50,6 +57,9 @@ struct OutputFile {
   std::string sha256;
   int64_t bytes = 0;
 };
+
+// Size and digest of a file that was written. Errors: OUTPUT_WRITE_ERROR.
+absl::StatusOr<OutputFile> DescribeOutput(const std::string& path);
 
 struct CompileResult {
   std::vector<OutputFile> outputs;

@@ -56,6 +56,7 @@ Json SupportSummary(const SupportReport& support) {
     list.Append(Json::Object()
                     .Set("name", row.node->name())
                     .Set("op", OpDefOf(row.node->op()).name)
+                    .Set("shape", row.node->shape().ToString())
                     .Set("device", row.npu() ? "npu" : "cpu")
                     .Set("reasons", std::move(reasons)));
   }
@@ -85,6 +86,17 @@ Json MxqManifest(const MbltFile& mblt, const std::vector<npu::NpuProgram>& progr
   manifest.Set("plan", PlanSummary(programs[0])).Set("plans", std::move(plans));
   manifest.Set("mblt", mblt.manifest);
   return manifest;
+}
+
+void SetGraphBorders(const Graph& graph, Json& manifest) {
+  std::vector<integer::TensorInfo> inputs, outputs;
+  for (const Node* input : graph.inputs()) {
+    inputs.push_back({input->name(), input->type().dtype, input->shape()});
+  }
+  for (const Node* output : graph.outputs()) {
+    outputs.push_back({output->name(), output->type().dtype, output->shape()});
+  }
+  manifest.Set("inputs", Borders(inputs)).Set("outputs", Borders(outputs));
 }
 
 Json MxqReport(const QuantizedModel& model, const SupportReport& support, const Json& accuracy) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/json.h"
+#include "core/ir/graph.h"
 #include "core/npu/program.h"
 #include "core/package/mblt.h"
 #include "core/quantization/quantize.h"
@@ -14,7 +15,7 @@
 
 namespace qb {
 
-// [{name, op, device, reasons[]}]
+// [{name, op, shape, device, reasons[]}]
 Json SupportSummary(const SupportReport& support);
 
 // `programs` by mode. "plan" is that of the first mode, "plans" has one a mode; "samples" of a plan
@@ -23,6 +24,9 @@ Json SupportSummary(const SupportReport& support);
 Json MxqManifest(const MbltFile& mblt, const std::vector<npu::NpuProgram>& programs,
                  const TargetSpec& target, const std::vector<CoreMode>& modes);
 
+// Replaces the manifest's inputs and outputs by those of the graph: with CPU parts the programs do
+// not have the model's border.
+void SetGraphBorders(const Graph& graph, Json& manifest);
 Json MxqReport(const QuantizedModel& model, const SupportReport& support, const Json& accuracy);
 
 }  // namespace qb

@@ -25,8 +25,8 @@ absl::Span<const Command> AllCommands() {
       PresetsCommand(),
       DumpConfigCommand(),
       CompletionCommand(),
-      NotYet("extract-body", "the largest NPU subgraph as a new .mblt"),
-      NotYet("export-onnx", "plain ONNX of an .mblt, QDQ ONNX of an .mxq"),
+      ExtractBodyCommand(),
+      ExportOnnxCommand(),
       NotYet("make-calib", "preprocess a folder of images into samples"),
   };
   return commands;

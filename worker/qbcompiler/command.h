@@ -44,6 +44,8 @@ const Command& EvaluateCommand();
 const Command& PresetsCommand();
 const Command& CheckCommand();
 const Command& ValidateCommand();
+const Command& ExtractBodyCommand();
+const Command& ExportOnnxCommand();
 const Command& CompletionCommand();
 
 // The whole program after the signal handlers are set: parses, runs, reports. Returns the exit

@@ -1,6 +1,7 @@
 #include "worker/qbcompiler/commands/compile_flags.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -144,30 +145,74 @@ absl::StatusOr<int> ThreadCount(const ParsedFlags& flags, int64_t configured) {
   return threads;
 }
 
-absl::StatusOr<std::map<std::string, Shape>> InputShapes(const ParsedFlags& flags) {
-  std::map<std::string, Shape> shapes;
-  for (const std::string& text : flags.GetAll("input-shape")) {
-    const auto bad = [&](absl::string_view why) {
-      return Failure(FailureCode::kArgumentError, absl::StrCat("--input-shape ", text, ": ", why,
-                                                               "; accepted is NAME:1x3x224x224"));
-    };
-    const size_t colon = text.rfind(':');
-    if (colon == std::string::npos || colon == 0) {
-      return bad("there is no ':' after a name");
-    }
+namespace {
+
+// Shapes of one input: "NAME:1x3x224x224", or several with commas between them.
+struct NamedShapes {
+  std::string name;
+  std::vector<Shape> shapes;
+};
+
+absl::StatusOr<NamedShapes> ParseNamedShapes(const std::string& text) {
+  const auto bad = [&](absl::string_view why) {
+    return Failure(FailureCode::kArgumentError,
+                   absl::StrCat("--input-shape ", text, ": ", why,
+                                "; accepted is NAME:1x3x224x224, or several sizes as "
+                                "NAME:1x3x224x224,1x3x448x448"));
+  };
+  const size_t colon = text.rfind(':');
+  if (colon == std::string::npos || colon == 0) {
+    return bad("there is no ':' after a name");
+  }
+  NamedShapes named{text.substr(0, colon), {}};
+  for (const absl::string_view shape : absl::StrSplit(text.substr(colon + 1), ',')) {
     std::vector<int64_t> dims;
-    for (const absl::string_view part : absl::StrSplit(text.substr(colon + 1), 'x')) {
+    for (const absl::string_view part : absl::StrSplit(shape, 'x')) {
       int64_t dim = 0;
       if (!absl::SimpleAtoi(part, &dim) || dim < 1) {
         return bad(absl::StrCat("'", part, "' is no size"));
       }
       dims.push_back(dim);
     }
-    if (!shapes.emplace(text.substr(0, colon), Shape(dims)).second) {
-      return bad("the input is named twice");
+    named.shapes.emplace_back(dims);
+  }
+  return named;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<SizeShapes>> InputSizes(const ParsedFlags& flags) {
+  std::vector<SizeShapes> sizes(1);
+  bool first = true;
+  for (const std::string& text : flags.GetAll("input-shape")) {
+    QB_ASSIGN_OR_RETURN(const NamedShapes named, ParseNamedShapes(text));
+    if (first) {
+      sizes.resize(named.shapes.size());
+      first = false;
+    }
+    if (named.shapes.size() != sizes.size()) {
+      return Failure(
+          FailureCode::kArgumentError,
+          absl::StrCat("--input-shape ", text, ": ", named.shapes.size(),
+                       " sizes, another input has ", sizes.size(), "; every input has as many"));
+    }
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      if (!sizes[i].emplace(named.name, named.shapes[i]).second) {
+        return Failure(FailureCode::kArgumentError,
+                       absl::StrCat("--input-shape ", text, ": the input is named twice"));
+      }
     }
   }
-  return shapes;
+  return sizes;
+}
+
+absl::StatusOr<SizeShapes> InputShapes(const ParsedFlags& flags) {
+  QB_ASSIGN_OR_RETURN(std::vector<SizeShapes> sizes, InputSizes(flags));
+  if (sizes.size() != 1) {
+    return Failure(FailureCode::kArgumentError,
+                   absl::StrCat("--input-shape: ", sizes.size(), " sizes; one is accepted here"));
+  }
+  return std::move(sizes[0]);
 }
 
 absl::StatusOr<ParseRequest> MakeParseRequest(const ParsedFlags& flags,
@@ -178,7 +223,10 @@ absl::StatusOr<ParseRequest> MakeParseRequest(const ParsedFlags& flags,
     request.backend = flags.Get("backend");
   }
   QB_ASSIGN_OR_RETURN(request.target, RequiredTarget(flags));
-  QB_ASSIGN_OR_RETURN(request.input_shapes, InputShapes(flags));
+  QB_ASSIGN_OR_RETURN(std::vector<SizeShapes> sizes, InputSizes(flags));
+  request.input_shapes = std::move(sizes[0]);
+  request.further_sizes.assign(std::make_move_iterator(sizes.begin() + 1),
+                               std::make_move_iterator(sizes.end()));
   QB_ASSIGN_OR_RETURN(request.threads,
                       ThreadCount(flags, config.Int("resourceManagement.threads")));
   return request;
@@ -187,7 +235,11 @@ absl::StatusOr<ParseRequest> MakeParseRequest(const ParsedFlags& flags,
 absl::StatusOr<QuantizeRequest> MakeQuantizeRequest(const ParsedFlags& flags,
                                                     const CompileConfig& config) {
   QuantizeRequest request;
-  request.mblt_path = flags.Get("mblt");
+  const std::vector<std::string> mblts = flags.GetAll("mblt");
+  if (!mblts.empty()) {
+    request.mblt_path = mblts.front();
+    request.further_mblt_paths.assign(mblts.begin() + 1, mblts.end());
+  }
   QB_ASSIGN_OR_RETURN(request.output_path, OnePath(flags, "output", config, "savePaths"));
   QB_ASSIGN_OR_RETURN(request.target, RequiredTarget(flags));
   request.calibration_paths = config.Strings("calibDataPaths");

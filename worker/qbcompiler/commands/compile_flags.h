@@ -16,6 +16,9 @@ inline constexpr FlagDef kModelFlag = {"model", 'm', FlagKind::kValue, "FILE",
                                        "the trained model (.onnx; external data beside it)"};
 inline constexpr FlagDef kMbltFlag = {"mblt", 0, FlagKind::kValue, "FILE",
                                       "a model that `parse` wrote"};
+inline constexpr FlagDef kMbltsFlag = {
+    "mblt", 0, FlagKind::kRepeated, "FILE",
+    "a model that `parse` wrote; several are one model at several sizes"};
 inline constexpr FlagDef kOutputFlag = {"output", 'o', FlagKind::kValue, "FILE",
                                         "where the result goes; it appears only when complete"};
 inline constexpr FlagDef kBackendFlag = {"backend", 0, FlagKind::kValue, "NAME",
@@ -28,14 +31,14 @@ inline constexpr FlagDef kDeviceFlag = {
 inline constexpr FlagDef kRequireDeviceFlag = {"require-device", 0, FlagKind::kSwitch, "",
                                                "fail instead of falling back to the CPU"};
 inline constexpr FlagDef kOffloadFlag = {"cpu-offload", 0, FlagKind::kNegatable, "",
-                                         "run unsupported layers on the CPU (not supported yet)"};
+                                         "run layers that the NPU does not support on the CPU"};
 inline constexpr FlagDef kPresetFlag = {"config-preset", 0, FlagKind::kValue, "NAME",
                                         "settings by name; see `qbcompiler presets`"};
 inline constexpr FlagDef kConfigFlag = {"compile-config", 'c', FlagKind::kValue, "FILE",
                                         "settings as YAML or JSON"};
 inline constexpr FlagDef kCalibFlag = {
     "calib-data-path", 0, FlagKind::kRepeated, "DIR",
-    "calibration samples: a folder, or a .txt or .json listing"};
+    "calibration samples: a folder, or a .txt or .json listing; one for each size"};
 inline constexpr FlagDef kRandomFlag = {"use-random-calib", 0, FlagKind::kNegatable, "",
                                         "calibrate on noise; for smoke tests only"};
 inline constexpr FlagDef kSavePathFlag = {"config-save-path", 0, FlagKind::kValue, "FILE",
@@ -43,7 +46,8 @@ inline constexpr FlagDef kSavePathFlag = {"config-save-path", 0, FlagKind::kValu
 inline constexpr FlagDef kSchemeFlag = {"inference-scheme", 0, FlagKind::kValue, "NAME",
                                         "core mode: single, multi, global4, global8, all"};
 inline constexpr FlagDef kShapeFlag = {"input-shape", 0, FlagKind::kRepeated, "NAME:1x3x224x224",
-                                       "shape of an input that leaves dimensions open"};
+                                       "shape of an input that leaves dimensions open; several "
+                                       "sizes with commas between them go into one executable"};
 inline constexpr FlagDef kThreadsFlag = {"threads", 0, FlagKind::kValue, "N",
                                          "threads to use; default: all that the process may use"};
 inline constexpr FlagDef kEvalDataFlag = {
@@ -62,7 +66,11 @@ absl::StatusOr<std::string> Required(const ParsedFlags& flags, absl::string_view
 absl::StatusOr<std::string> RequiredTarget(const ParsedFlags& flags);
 // --threads, else the config's, else all; never more than the process may use.
 absl::StatusOr<int> ThreadCount(const ParsedFlags& flags, int64_t configured);
-absl::StatusOr<std::map<std::string, Shape>> InputShapes(const ParsedFlags& flags);
+// --input-shape, for each size of the model that it names; one without shapes when the flag is not
+// given. Errors: ARGUMENT_ERROR.
+absl::StatusOr<std::vector<SizeShapes>> InputSizes(const ParsedFlags& flags);
+// The same where one size is accepted.
+absl::StatusOr<SizeShapes> InputShapes(const ParsedFlags& flags);
 
 // Without the output: only `parse` has one.
 absl::StatusOr<ParseRequest> MakeParseRequest(const ParsedFlags& flags,

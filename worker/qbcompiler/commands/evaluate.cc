@@ -141,7 +141,12 @@ absl::Status Run(CommandContext& context) {
   }
   QB_ASSIGN_OR_RETURN(const OpenedModel reference, OpenFloatModel(model_path, flags, threads));
   QB_ASSIGN_OR_RETURN(const OpenedModel executable,
-                      OpenExecutable(mxq_path, flags.Get("core-mode"), threads));
+                      OpenExecutable(mxq_path, flags.Get("core-mode"), threads, data));
+  if (flags.Has("per-layer") && executable.network == nullptr) {
+    return Failure(FailureCode::kArgumentError,
+                   "--per-layer goes with an executable that is one NPU program; this one has CPU "
+                   "parts");
+  }
   QB_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> dataset,
                       OpenDataset(data, reference.inputs, context.reporter));
   options.threads = threads;

@@ -63,10 +63,26 @@ std::string MbltTable(const Json& layers) {
   return text;
 }
 
+// The quantized layers, then those that the CPU runs.
+Json LayersOfMxq(const Json& report) {
+  Json layers = report["layers"];
+  for (const Json& row : report["support"].items()) {
+    if (row["device"].as_string() == "cpu") {
+      layers.Append(row);
+    }
+  }
+  return layers;
+}
+
 std::string MxqTable(const Json& layers) {
   std::string text = absl::StrFormat("%-32s %-22s %-6s %5s %12s %6s %10s\n", "layer", "op", "on",
                                      "bits", "scale", "zero", "saturated");
   for (const Json& row : layers.items()) {
+    if (row["device"].as_string() == "cpu") {
+      absl::StrAppendFormat(&text, "%-32s %-22s %-6s float: %s\n", row["name"].as_string(),
+                            row["op"].as_string(), "cpu", Reasons(row));
+      continue;
+    }
     const std::string bits = row["weight_bits"].is_int()
                                  ? absl::StrFormat("w%da%d", row["weight_bits"].as_int(),
                                                    row["activation_bits"].as_int())
@@ -92,7 +108,7 @@ absl::Status Run(CommandContext& context) {
     text = MbltTable(layers);
   } else {
     QB_ASSIGN_OR_RETURN(const std::unique_ptr<MxqFile> file, MxqFile::Open(mxq));
-    layers = file->report()["layers"];
+    layers = LayersOfMxq(file->report());
     text = MxqTable(layers);
   }
   context.reporter.Result(Json::Object().Set("layers", layers),

@@ -5,7 +5,7 @@
 #include "core/base/status_macros.h"
 #include "core/compiler/load_model.h"
 #include "core/evaluate/float_model.h"
-#include "core/evaluate/simulated_model.h"
+#include "core/evaluate/staged_model.h"
 #include "worker/qbcompiler/commands/compile_flags.h"
 
 namespace qb::worker {
@@ -26,16 +26,40 @@ absl::StatusOr<OpenedModel> OpenFloatModel(const std::string& path, const Parsed
   return opened;
 }
 
+namespace {
+
+// The shapes of the size that the samples fit; none where there is one size or none fits.
+std::vector<Shape> ShapesFor(const MxqFile& file, const std::string& data) {
+  if (file.sizes().size() == 1) {
+    return {};
+  }
+  NullProgressSink quiet;
+  for (const MxqSize& size : file.sizes()) {
+    std::vector<InputSpec> specs;
+    std::vector<Shape> shapes;
+    for (const MxqBorder& input : size.inputs) {
+      specs.push_back({input.name, input.type});
+      shapes.push_back(input.type.shape);
+    }
+    if (OpenDataset(data, specs, quiet).ok()) {
+      return shapes;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
 absl::StatusOr<OpenedModel> OpenExecutable(const std::string& path, const std::string& core_mode,
-                                           int threads) {
+                                           int threads, const std::string& data) {
   OpenedModel opened;
   QB_ASSIGN_OR_RETURN(opened.mxq, MxqFile::Open(path));
-  QB_ASSIGN_OR_RETURN(std::unique_ptr<SimulatedModel> model,
-                      SimulatedModel::Create(*opened.mxq, core_mode, threads));
-  opened.inputs = model->inputs();
-  opened.outputs = model->outputs();
-  opened.network = &model->network();
-  opened.model = std::move(model);
+  QB_ASSIGN_OR_RETURN(Executable executable, qb::OpenExecutable(*opened.mxq, core_mode, threads,
+                                                                ShapesFor(*opened.mxq, data)));
+  opened.inputs = std::move(executable.inputs);
+  opened.outputs = std::move(executable.outputs);
+  opened.network = executable.network;
+  opened.model = std::move(executable.model);
   return opened;
 }
 

@@ -27,7 +27,7 @@ inline constexpr FlagDef kCoreModeFlag = {
 struct OpenedModel {
   std::unique_ptr<MxqFile> mxq;  // of an executable; outlives `model`
   std::unique_ptr<ModelUnderTest> model;
-  // Inside of `model`: of a float model its graph, of an executable its layers.
+  // Inside of `model`: of a float model its graph, of an executable without CPU parts its layers.
   const Graph* graph = nullptr;
   const integer::Network* network = nullptr;
   std::vector<InputSpec> inputs;
@@ -37,7 +37,8 @@ struct OpenedModel {
 // From --input-shape flags for a source model. Errors: those of LoadFloatGraph.
 absl::StatusOr<OpenedModel> OpenFloatModel(const std::string& path, const ParsedFlags& flags,
                                            int threads);
+// The size whose inputs the samples of `data` fit, where the executable has several.
 absl::StatusOr<OpenedModel> OpenExecutable(const std::string& path, const std::string& core_mode,
-                                           int threads);
+                                           int threads, const std::string& data);
 
 }  // namespace qb::worker

@@ -7,7 +7,7 @@
 namespace qb::worker {
 namespace {
 
-constexpr auto kFlags = std::to_array<FlagDef>({kMbltFlag, kOutputFlag, kTargetFlag, kCalibFlag,
+constexpr auto kFlags = std::to_array<FlagDef>({kMbltsFlag, kOutputFlag, kTargetFlag, kCalibFlag,
                                                 kRandomFlag, kPresetFlag, kConfigFlag, kDeviceFlag,
                                                 kRequireDeviceFlag, kSavePathFlag, kSchemeFlag,
                                                 kThreadsFlag, kEvalDataFlag, kEvalLabelsFlag});

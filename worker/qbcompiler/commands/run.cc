@@ -37,7 +37,7 @@ absl::StatusOr<OpenedModel> Open(const ParsedFlags& flags, int threads) {
     return Failure(FailureCode::kArgumentError, "give exactly one of --model, --mblt and --mxq");
   }
   if (!mxq.empty()) {
-    return OpenExecutable(mxq, flags.Get("core-mode"), threads);
+    return OpenExecutable(mxq, flags.Get("core-mode"), threads, flags.Get("data"));
   }
   return OpenFloatModel(model.empty() ? mblt : model, flags, threads);
 }

@@ -1,0 +1,55 @@
+// The NPU parts of a model, quantized and scheduled, and how parts become entries of an .mxq.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/cancel_token.h"
+#include "core/base/progress.h"
+#include "core/compiler/placement.h"
+#include "core/dataset/dataset.h"
+#include "core/npu/program.h"
+#include "core/package/mxq.h"
+#include "core/quantization/quantize.h"
+
+namespace qb {
+
+// What every part is compiled with.
+struct PartSettings {
+  const TargetSpec* target = nullptr;
+  std::vector<CoreMode> modes;
+  QuantizationOptions quantization;
+};
+
+struct CompiledPart {
+  QuantizedModel quantized;
+  npu::NpuPrograms programs;  // in the order of the modes
+};
+
+// One entry for each NPU part, in order. `calibration` has the inputs of `graph`: parts in the
+// middle see what the float layers before them make of it. Errors: those of Quantize and
+// BuildPrograms.
+absl::StatusOr<std::vector<CompiledPart>> CompileParts(
+    const Graph& graph, const Placement& placement, const Dataset& calibration,
+    const PartSettings& settings, ProgressSink& sink, const CancelToken& cancel);
+
+// The part with the most products among `parts`: what the plan in the manifest speaks of.
+const CompiledPart& BodyOf(const Placement& placement, const std::vector<CompiledPart>& parts);
+
+// All layers of all parts.
+QuantizedModel JoinReports(const std::vector<CompiledPart>& parts);
+
+// Programs, weights and CPU graphs as entries under `folder` ("" or "size_2/"), and the members
+// `stages` and `results` of the size's part of the manifest, which only offloading needs.
+struct PartEntries {
+  std::map<std::string, std::string> entries;
+  Json stages, results;  // null where one program is all
+};
+PartEntries MakeEntries(const Graph& graph, const Placement& placement,
+                        std::vector<CompiledPart>& parts, const std::vector<CoreMode>& modes,
+                        absl::string_view folder);
+
+}  // namespace qb

@@ -1,0 +1,155 @@
+"""Models with one operator under test, compiled, exported and run three ways: the float executor, the
+simulator, and ONNX Runtime on both exports."""
+import dataclasses
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+from onnx import TensorProto, helper, load, numpy_helper, save
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "ort"))
+import ort  # noqa: E402
+
+# The share of elements that may be one step off. Products: ONNX Runtime multiplies the 32-bit sum with a
+# float32 scale, whose rounding meets a tie about once in 10^6 results; ours is one exact rounding.
+EXACT, PRODUCT, ROUNDED, FLOAT = 0.0, 1e-5, 1e-5, 1e-4
+
+
+@dataclasses.dataclass
+class Case:
+    """`nodes` is a function of a Builder that returns the name of the result."""
+    name: str
+    nodes: object
+    bar: float
+    inputs: dict  # name: shape
+    target: str = "aries-rb"
+
+
+class Builder:
+    """A small ONNX graph."""
+
+    def __init__(self, seed):
+        self.random = np.random.default_rng(seed)
+        self.nodes, self.initializers = [], []
+
+    def constant(self, array):
+        name = "c%d" % len(self.initializers)
+        self.initializers.append(numpy_helper.from_array(np.asarray(array), name))
+        return name
+
+    def weights(self, *shape):
+        return self.constant((self.random.normal(0, 1, shape) / np.sqrt(np.prod(shape[1:])))
+                             .astype(np.float32))
+
+    def op(self, kind, inputs, **attributes):
+        name = "v%d" % len(self.nodes)
+        self.nodes.append(helper.make_node(kind, inputs, [name], **attributes))
+        return name
+
+    def save(self, path, inputs, result):
+        self.nodes.append(helper.make_node("Identity", [result], ["y"]))
+        values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+                  for name, shape in inputs.items()]
+        graph = helper.make_graph(self.nodes, "case", values,
+                                  [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+                                  self.initializers)
+        save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+             path)
+
+
+def qbcompiler(*arguments):
+    binary = os.path.join(os.environ["QB_BIN_DIR"], "qbcompiler")
+    done = subprocess.run([binary] + [str(a) for a in arguments], capture_output=True, text=True,
+                          check=False)
+    if done.returncode != 0:
+        raise RuntimeError("qbcompiler %s: %s" % (" ".join(map(str, arguments)), done.stderr))
+    return done.stdout
+
+
+def write_samples(folder, inputs, count, seed):
+    """Samples in the form of a calibration set; a list of {name: array}."""
+    random = np.random.default_rng(seed)
+    folder.mkdir()
+    samples = []
+    for i in range(count):
+        sample = {name: random.normal(0, 1, shape).astype(np.float32)
+                  for name, shape in inputs.items()}
+        if len(inputs) == 1:
+            np.save(folder / ("%04d.npy" % i), next(iter(sample.values())))
+        else:
+            (folder / ("%04d" % i)).mkdir()
+            for name, array in sample.items():
+                np.save(folder / ("%04d" % i) / (name + ".npy"), array)
+        samples.append(sample)
+    return samples
+
+
+def outputs_of(folder, count):
+    """One .npy a sample, or of each sample a folder with one .npy an output."""
+    result = []
+    for i in range(count):
+        path = folder / ("%04d.npy" % i)
+        if path.exists():
+            result.append({"": np.load(path)})
+        else:
+            result.append({p.stem: np.load(p) for p in sorted((folder / ("%04d" % i)).iterdir())})
+    return result
+
+
+@dataclasses.dataclass
+class Comparison:
+    elements: int
+    off: int        # elements that differ
+    most_steps: int
+    plain_error: float  # of the plain export against the float executor, relative
+
+
+def compare(case, folder, elements, runtime):
+    """Runs the case over at least `elements` elements of its result."""
+    folder = pathlib.Path(folder)
+    builder = Builder(seed=1)
+    builder.save(folder / "m.onnx", case.inputs, case.nodes(builder))
+    calibration = folder / "calib"
+    write_samples(calibration, case.inputs, 4, seed=2)
+    qbcompiler("parse", "--model", folder / "m.onnx", "--output", folder / "m.mblt",
+               "--target-device", case.target)
+    qbcompiler("quantize", "--mblt", folder / "m.mblt", "--output", folder / "m.mxq",
+               "--target-device", case.target, "--calib-data-path", calibration)
+    qbcompiler("export-onnx", "--mblt", folder / "m.mblt", "--output", folder / "plain.onnx")
+    qbcompiler("export-onnx", "--mxq", folder / "m.mxq", "--output", folder / "qdq.onnx")
+    plain = ort.Session(str(folder / "plain.onnx"), runtime=runtime)
+    qdq = ort.Session(str(folder / "qdq.onnx"), runtime=runtime)
+    one = plain.run(write_samples(folder / "one", case.inputs, 1, seed=3)[0])["y"]
+    count = max(1, -(-elements // one.size))
+    samples = write_samples(folder / "data", case.inputs, count, seed=4)
+    qbcompiler("run", "--mxq", folder / "m.mxq", "--data", folder / "data", "--output",
+               folder / "simulated")
+    qbcompiler("run", "--mblt", folder / "m.mblt", "--data", folder / "one", "--output",
+               folder / "float")
+    scale = output_scale(folder / "m.mxq")
+    result = Comparison(0, 0, 0, relative_error(outputs_of(folder / "float", 1)[0][""], one))
+    for sample, simulated in zip(samples, outputs_of(folder / "simulated", count)):
+        expected = qdq.run(sample)["y"]
+        steps = np.rint((simulated[""].astype(np.float64) - expected) / scale).astype(np.int64)
+        result.elements += steps.size
+        result.off += int(np.count_nonzero(steps))
+        result.most_steps = max(result.most_steps, int(np.abs(steps).max()))
+    plain.close()
+    qdq.close()
+    return result
+
+
+def output_scale(mxq):
+    """The step of the last layer's codes."""
+    import json
+    return json.loads(qbcompiler("layers", "--mxq", mxq, "--json"))[-1]["scale"]
+
+
+def relative_error(a, b):
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    if a.shape != b.shape:
+        return float("inf")
+    return float(np.max(np.abs(a - b)) / max(np.max(np.abs(b)), 1e-30))
