@@ -136,10 +136,14 @@ class BuiltServer final : public CompileServer {
     QB_RETURN_IF_ERROR(dispatcher_.Start());
     store_.SetCommitListener([this](const CommitNotice& notice) {
       hub_.Notify(notice.executions);
+      if (notice.jobs_changed) {
+        hub_.NotifyJobs();
+      }
       if (notice.leasable_from_ms.has_value()) {
         dispatcher_.WorkAvailable(*notice.leasable_from_ms);
       }
     });
+    logs_.SetListener([this](int64_t execution) { hub_.Notify({execution}); });
     job_service_ = std::make_unique<JobService>(
         JobServiceParts{store_, *blobs_, logs_, hub_, dispatcher_, clock_},
         MakeJobOptions(options_));

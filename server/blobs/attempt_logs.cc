@@ -38,6 +38,11 @@ std::map<int64_t, int64_t> ListSegments(const std::string& folder, int32_t attem
   return segments;
 }
 
+int64_t SizeOf(const std::map<int64_t, int64_t>& segments, int64_t segment_bytes) {
+  return segments.empty() ? 0
+                          : segments.rbegin()->first * segment_bytes + segments.rbegin()->second;
+}
+
 }  // namespace
 
 std::string AttemptLogs::SegmentPath(int64_t execution, int32_t attempt, int64_t segment) const {
@@ -46,15 +51,44 @@ std::string AttemptLogs::SegmentPath(int64_t execution, int32_t attempt, int64_t
 
 absl::StatusOr<int64_t> AttemptLogs::Append(int64_t execution, int32_t attempt, int64_t offset,
                                             absl::string_view data) {
+  absl::StatusOr<int64_t> size = AppendLocked(execution, attempt, offset, data);
+  if (size.ok() && listener_) {
+    listener_(execution);
+  }
+  return size;
+}
+
+int64_t AttemptLogs::SizeBytes(int64_t execution, int32_t attempt) {
+  absl::MutexLock lock(&mutex_);
+  return SizeOf(ListSegments(absl::StrCat(folder_, "/", execution), attempt),
+                options_.segment_bytes);
+}
+
+absl::Status AttemptLogs::Sync(int64_t execution, int32_t attempt) {
+  const std::string folder = absl::StrCat(folder_, "/", execution);
+  std::map<int64_t, int64_t> segments;
+  {
+    absl::MutexLock lock(&mutex_);
+    segments = ListSegments(folder, attempt);
+  }
+  for (const auto& [segment, bytes] : segments) {
+    const absl::Status status = SyncFile(SegmentPath(execution, attempt, segment));
+    if (!absl::IsNotFound(status)) {  // cut from the middle meanwhile
+      QB_RETURN_IF_ERROR(status);
+    }
+  }
+  return segments.empty() ? absl::OkStatus() : SyncFolder(folder);
+}
+
+absl::StatusOr<int64_t> AttemptLogs::AppendLocked(int64_t execution, int32_t attempt,
+                                                  int64_t offset, absl::string_view data) {
   if (offset < 0) {
     return absl::InvalidArgumentError(absl::StrCat("log: offset ", offset, ": expected 0 or more"));
   }
   absl::MutexLock lock(&mutex_);
   const std::string folder = absl::StrCat(folder_, "/", execution);
   const std::map<int64_t, int64_t> segments = ListSegments(folder, attempt);
-  int64_t size = segments.empty() ? 0
-                                  : segments.rbegin()->first * options_.segment_bytes +
-                                        segments.rbegin()->second;
+  int64_t size = SizeOf(segments, options_.segment_bytes);
   if (offset > size) {
     return absl::OutOfRangeError(
         absl::StrCat("log: offset ", offset, ", but only ", size, " bytes are stored"));

@@ -7,7 +7,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
@@ -40,14 +42,26 @@ class AttemptLogs {
   // Up to `max_bytes` from `offset` on. An attempt without a log has an empty one.
   absl::StatusOr<LogPiece> Read(int64_t execution, int32_t attempt, int64_t offset,
                                 int64_t max_bytes);
+  // Bytes that were appended, kept or not.
+  int64_t SizeBytes(int64_t execution, int32_t attempt);
+  // Makes what was appended outlive a power cut. Waits for the disk.
+  absl::Status Sync(int64_t execution, int32_t attempt);
+  // `listener` hears of each execution with new bytes; it must not wait. Once, before the first
+  // Append.
+  void SetListener(std::function<void(int64_t execution)> listener) {
+    listener_ = std::move(listener);
+  }
 
  private:
+  absl::StatusOr<int64_t> AppendLocked(int64_t execution, int32_t attempt, int64_t offset,
+                                       absl::string_view data) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status AppendToSegment(int64_t execution, int32_t attempt, int64_t offset,
                                absl::string_view data) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string SegmentPath(int64_t execution, int32_t attempt, int64_t segment) const;
 
   const std::string folder_;
   const AttemptLogOptions options_;
+  std::function<void(int64_t)> listener_;
   absl::Mutex mutex_;
 };
 

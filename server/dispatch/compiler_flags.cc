@@ -171,6 +171,7 @@ absl::StatusOr<qbc::v1::Assignment> MakeAssignment(const LeasedAttempt& leased) 
   *assignment.mutable_run_timeout() = leased.spec.run_timeout();
   assignment.set_kind(leased.spec.kind());
   assignment.set_threads(leased.spec.threads());
+  assignment.set_gpus(static_cast<int32_t>(leased.gpus));
   return assignment;
 }
 

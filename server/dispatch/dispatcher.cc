@@ -10,6 +10,7 @@
 #include "core/base/status_macros.h"
 #include "core/base/uuid.h"
 #include "server/dispatch/compiler_flags.h"
+#include "server/dispatch/worker_resources.h"
 #include "server/jobs/job_failure.h"
 
 namespace qb::server {
@@ -17,8 +18,6 @@ namespace {
 
 constexpr int kMaxSlots = 1024;
 constexpr size_t kMaxHeld = 4096;
-constexpr int64_t kExpiryIntervalMs = 1000;
-constexpr int64_t kForgetWorkerAfterLeases = 10;
 
 AttemptKey FromProto(const pb::AttemptKey& key) {
   return AttemptKey{key.execution_id(), key.attempt(), key.fence()};
@@ -155,11 +154,20 @@ absl::StatusOr<bool> Dispatcher::NoteWorker(const pb::SyncRequest& request,
 
 void Dispatcher::RenewLeases(const pb::SyncRequest& request, int64_t now_ms) {
   for (const pb::HeldAttempt& held : request.held()) {
-    const auto lease = leases_.find(held.key().fence());
-    if (lease != leases_.end() && lease->second.attempt.key == FromProto(held.key()) &&
-        lease->second.attempt.worker_id == request.worker_id() &&
-        lease->second.attempt.epoch == request.epoch()) {
-      lease->second.deadline_ms = now_ms + options_.lease_ttl_ms;
+    const auto it = leases_.find(held.key().fence());
+    if (it == leases_.end() || !(it->second.attempt.key == FromProto(held.key())) ||
+        it->second.attempt.worker_id != request.worker_id() ||
+        it->second.attempt.epoch != request.epoch()) {
+      continue;
+    }
+    Lease& lease = it->second;
+    lease.deadline_ms = now_ms + options_.lease_ttl_ms;
+    if (held.phase() == pb::ATTEMPT_PHASE_RUNNING && lease.attempt.run_timeout_ms > 0 &&
+        !lease.overdue_ms.has_value()) {
+      lease.overdue_ms = now_ms + lease.attempt.run_timeout_ms + options_.run_timeout_grace_ms;
+    }
+    if (held.phase() == pb::ATTEMPT_PHASE_REPORTING) {
+      lease.overdue_ms.reset();  // it has ended in time
     }
   }
 }
@@ -266,6 +274,8 @@ absl::Status Dispatcher::AddNewLeases(const Call& call, Plan& plan) {
   query.compiler_build = call.request.capabilities().compiler_build();
   query.targets.assign(call.request.capabilities().targets().begin(),
                        call.request.capabilities().targets().end());
+  query.slots = std::max(1, call.request.capabilities().slots());
+  query.total = ResourcesOf(call.request.capabilities());
   query.count = plan.wanted;
   query.now_ms = clock_.WallMs();
   QB_ASSIGN_OR_RETURN(const LeaseOutcome outcome, store_.Lease(query));
@@ -433,97 +443,6 @@ std::optional<bool> Dispatcher::FindLease(const AttemptKey& key) const {
   return lease->second.attempt.cancel_requested;
 }
 
-// ---- time
-
-absl::Status Dispatcher::LoseCollected(absl::string_view reason) {
-  std::vector<AttemptKey> keys;
-  {
-    absl::MutexLock lock(&mutex_);
-    keys.swap(losing_);
-  }
-  if (keys.empty()) {
-    return absl::OkStatus();
-  }
-  absl::Status status = store_.LoseAttempts(keys, reason, clock_.WallMs());
-  if (!status.ok()) {
-    absl::MutexLock lock(&mutex_);
-    losing_.insert(losing_.end(), keys.begin(), keys.end());  // the next Tick tries again
-  }
-  return status;
-}
-
-void Dispatcher::CollectExpired() {
-  const int64_t now_ms = clock_.MonotonicMs();
-  const int64_t gap_ms = last_tick_ms_ == 0 ? 0 : now_ms - last_tick_ms_;
-  last_tick_ms_ = now_ms;
-  if (gap_ms > options_.lease_ttl_ms / 2) {
-    // This process stood still (suspended, stopped, starved): the agents could not renew.
-    for (auto& [fence, lease] : leases_) {
-      lease.deadline_ms += gap_ms;
-    }
-  }
-  for (auto it = leases_.begin(); it != leases_.end();) {
-    const Lease& lease = it->second;
-    const bool given_up = lease.give_up_ms.has_value() && now_ms >= *lease.give_up_ms;
-    if (now_ms >= lease.deadline_ms || given_up) {
-      losing_.push_back(lease.attempt.key);
-      leases_.erase(it++);
-    } else {
-      ++it;
-    }
-  }
-  for (auto it = early_cancels_.begin(); it != early_cancels_.end();) {
-    if (now_ms - it->second > options_.lease_ttl_ms) {
-      early_cancels_.erase(it++);
-    } else {
-      ++it;
-    }
-  }
-}
-
-void Dispatcher::Tick() {
-  std::vector<std::shared_ptr<Call>> due;
-  bool work_is_due = false;
-  bool expiry_is_due = false;
-  {
-    absl::MutexLock lock(&mutex_);
-    if (closing_) {
-      return;  // agents are turned away now: their silence says nothing
-    }
-    CollectExpired();
-    const int64_t now_ms = clock_.MonotonicMs();
-    for (auto it = workers_.begin(); it != workers_.end();) {
-      Worker& worker = it->second;
-      if (worker.parked != nullptr && now_ms >= worker.parked->deadline_ms) {
-        due.push_back(std::exchange(worker.parked, nullptr));
-      }
-      const bool forget =
-          worker.parked == nullptr &&
-          now_ms - worker.seen_ms > kForgetWorkerAfterLeases * options_.lease_ttl_ms;
-      it = forget ? workers_.erase(it) : std::next(it);
-    }
-    if (next_work_wall_ms_.has_value() && clock_.WallMs() >= *next_work_wall_ms_) {
-      next_work_wall_ms_.reset();
-      work_is_due = true;
-    }
-    if (now_ms - last_expiry_ms_ >= kExpiryIntervalMs) {
-      last_expiry_ms_ = now_ms;
-      expiry_is_due = true;
-    }
-  }
-  for (std::shared_ptr<Call>& call : due) {
-    pool_.Schedule([this, call = std::move(call)] { Step(call); });
-  }
-  if (work_is_due) {
-    WorkAvailable(0);
-  }
-  // Errors are the store's; it has said so itself, and the next Tick tries again.
-  LoseCollected("the worker stopped answering").IgnoreError();
-  if (expiry_is_due) {
-    store_.ExpireQueued(clock_.WallMs()).IgnoreError();
-  }
-}
-
 void Dispatcher::StopGivingWork() {
   absl::MutexLock lock(&mutex_);
   gives_work_ = false;
@@ -544,29 +463,6 @@ void Dispatcher::Close() {
   for (std::shared_ptr<Call>& call : parked) {
     pool_.Schedule([this, call = std::move(call)] { Step(call); });
   }
-}
-
-std::vector<qbc::v1::WorkerSummary> Dispatcher::ListWorkers() const {
-  absl::MutexLock lock(&mutex_);
-  const int64_t now_ms = clock_.MonotonicMs();
-  std::vector<qbc::v1::WorkerSummary> summaries;
-  for (const auto& [id, worker] : workers_) {
-    if (now_ms - worker.seen_ms >= options_.lease_ttl_ms) {
-      continue;
-    }
-    qbc::v1::WorkerSummary summary;
-    summary.set_worker_id(id);
-    summary.set_compiler_build(worker.capabilities.compiler_build());
-    summary.set_slots(worker.capabilities.slots());
-    summary.set_busy_slots(
-        static_cast<int32_t>(std::count_if(leases_.begin(), leases_.end(), [&](const auto& entry) {
-          return entry.second.attempt.worker_id == id;
-        })));
-    summary.set_has_gpu(worker.capabilities.gpus_size() > 0);
-    summary.set_draining(worker.draining);
-    summaries.push_back(std::move(summary));
-  }
-  return summaries;
 }
 
 }  // namespace qb::server

@@ -33,6 +33,9 @@ struct DispatcherOptions {
   int64_t lease_ttl_ms = 30'000;
   // An attempt that is still there this long after its job's cancel is given up. Default 60 s.
   int64_t cancel_grace_ms = 60'000;
+  // The agent ends a compile that exceeds its run_timeout; this long after that the server does, in
+  // case the agent does not. Default 60 s.
+  int64_t run_timeout_grace_ms = 60'000;
 };
 
 // Thread-safe. Methods that say so wait for the store; the others return at once.
@@ -67,12 +70,18 @@ class Dispatcher {
   void Close();
 
   std::vector<qbc::v1::WorkerSummary> ListWorkers() const;
+  // Why none of the connected workers can ever run such work, e.g. "NO_CAPABLE_WORKER: no connected
+  // worker has 2 GPUs"; "" when one can. Names what was asked for, not what the workers are.
+  std::string WhyNobody(const std::string& target, const Resources& needs) const;
+  // Of the connected workers, each once, sorted. Empty when no worker is connected.
+  std::vector<std::string> CompilerBuilds() const;
 
  private:
   struct Lease {
     LiveAttempt attempt;
     int64_t deadline_ms = 0;            // monotonic
     std::optional<int64_t> give_up_ms;  // monotonic, once it is to be cancelled
+    std::optional<int64_t> overdue_ms;  // monotonic, once its compile process runs
   };
   // One Sync under way.
   struct Call {
@@ -111,6 +120,7 @@ class Dispatcher {
   void Answer(const std::shared_ptr<Call>& call, absl::StatusOr<pb::SyncResponse> response);
   absl::Status LoseCollected(absl::string_view reason);
   void CollectExpired() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndOverdue();
   std::shared_ptr<Call> Unpark(const std::string& worker_id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   JobStore& store_;

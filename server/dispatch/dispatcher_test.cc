@@ -372,5 +372,82 @@ TEST_F(DispatcherTest, ListsWorkersThatLive) {
   EXPECT_TRUE(dispatcher_->ListWorkers().empty());
 }
 
+TEST_F(DispatcherTest, EndsACompileThatItsAgentDoesNotEnd) {
+  const std::string id = Submit();  // run_timeout 60 s
+  const pb::AttemptKey key = LeaseOne();
+  pb::SyncRequest request = Request("a", 0, 1, {key});
+  const auto pass = [&](int64_t ms) {
+    for (int64_t i = 0; i < ms; i += 10'000) {
+      clock_.AdvanceMs(10'000);
+      QB_ASSERT_OK(Sync(request));
+      dispatcher_->Tick();
+    }
+  };
+  request.mutable_held(0)->set_phase(pb::ATTEMPT_PHASE_FETCHING);
+  pass(300'000);  // no time of the run
+  request.mutable_held(0)->set_phase(pb::ATTEMPT_PHASE_RUNNING);
+  QB_ASSERT_OK(Sync(request));
+  pass(110'000);
+  EXPECT_EQ(Get(id).state(), pb::JOB_STATE_RUNNING);
+  pass(20'000);
+  EXPECT_EQ(Get(id).state(), pb::JOB_STATE_FAILED);
+  EXPECT_EQ(Get(id).failure().reason(), pb::FAILURE_REASON_TIMEOUT);
+  QB_ASSERT_OK_AND_ASSIGN(const pb::SyncResponse response, Sync(request));
+  EXPECT_EQ(response.kill_size(), 1);
+}
+
+TEST_F(DispatcherTest, ResultsThatAreOnTheirWayAreInTime) {
+  const std::string id = Submit();
+  const pb::AttemptKey key = LeaseOne();
+  pb::SyncRequest request = Request("a", 0, 1, {key});
+  request.mutable_held(0)->set_phase(pb::ATTEMPT_PHASE_RUNNING);
+  QB_ASSERT_OK(Sync(request));
+  request.mutable_held(0)->set_phase(pb::ATTEMPT_PHASE_REPORTING);
+  for (int i = 0; i < 30; ++i) {
+    clock_.AdvanceMs(10'000);
+    QB_ASSERT_OK(Sync(request));
+    dispatcher_->Tick();
+  }
+  EXPECT_EQ(Get(id).state(), pb::JOB_STATE_RUNNING);
+}
+
+TEST_F(DispatcherTest, SaysWhatNobodyHas) {
+  EXPECT_THAT(dispatcher_->WhyNobody("aries-rb", {}), HasSubstr("no worker is connected"));
+  pb::SyncRequest request = Request("a", 1);
+  request.mutable_capabilities()->set_cpus(4);
+  request.mutable_capabilities()->set_memory_bytes(1000);
+  request.mutable_capabilities()->set_scratch_bytes(1000);
+  request.mutable_capabilities()->add_targets("aries-rb");
+  QB_ASSERT_OK(Sync(request));
+  EXPECT_EQ(dispatcher_->WhyNobody("aries-rb", {4, 1000, 0, 1000}), "");
+  EXPECT_THAT(dispatcher_->WhyNobody("regulus-ra", {}), HasSubstr("compiles for 'regulus-ra'"));
+  EXPECT_THAT(dispatcher_->WhyNobody("aries-rb", {.gpus = 1}), HasSubstr("1 GPUs"));
+  EXPECT_THAT(dispatcher_->WhyNobody("aries-rb", {.cpus = 5}), HasSubstr("5 CPUs"));
+  EXPECT_THAT(dispatcher_->WhyNobody("aries-rb", {.memory_bytes = 1001}), HasSubstr("memory"));
+  EXPECT_THAT(dispatcher_->WhyNobody("aries-rb", {.scratch_bytes = 1001}), HasSubstr("scratch"));
+  request = Request("b", 1);
+  request.mutable_capabilities()->add_gpus("0");
+  request.mutable_capabilities()->set_cpus(1);
+  QB_ASSERT_OK(Sync(request));
+  EXPECT_EQ(dispatcher_->WhyNobody("aries-rb", {.gpus = 1}), "");
+  EXPECT_THAT(dispatcher_->WhyNobody("aries-rb", {.cpus = 4, .gpus = 1}), HasSubstr("at once"));
+  clock_.AdvanceMs(30'000);
+  EXPECT_THAT(dispatcher_->WhyNobody("aries-rb", {}), HasSubstr("no worker is connected"));
+}
+
+TEST_F(DispatcherTest, TellsTheAgentHowManyGpusAnAttemptHas) {
+  NewJob job = MakeJob();
+  job.needs.gpus = 2;
+  QB_ASSERT_OK(store_->Submit(job));
+  pb::SyncRequest request = Request("a", 1);
+  request.mutable_capabilities()->add_gpus("0");
+  QB_ASSERT_OK_AND_ASSIGN(const pb::SyncResponse one, Sync(request));
+  EXPECT_EQ(one.assignments_size(), 0);
+  request.mutable_capabilities()->add_gpus("1");
+  QB_ASSERT_OK_AND_ASSIGN(const pb::SyncResponse two, Sync(request));
+  ASSERT_EQ(two.assignments_size(), 1);
+  EXPECT_EQ(two.assignments(0).gpus(), 2);
+}
+
 }  // namespace
 }  // namespace qb::server

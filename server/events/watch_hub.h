@@ -25,12 +25,17 @@ class WatchHub {
   // A stream that was not woken for `idle_ms` is woken by Tick, to send a sign of life.
   WatchHub(const Clock& clock, int64_t idle_ms) : clock_(clock), idle_ms_(idle_ms) {}
 
+  // Stands for every job: woken by NotifyJobs.
+  static constexpr int64_t kAllJobs = 0;
+
   // Returns a ticket for Unsubscribe.
   int64_t Subscribe(int64_t execution, Wake wake);
   void Unsubscribe(int64_t ticket);
 
   // These executions have new events.
   void Notify(absl::Span<const int64_t> executions);
+  // The state of some job changed.
+  void NotifyJobs() { Notify({kAllJobs}); }
   void Tick();
   // The server ends: wakes everybody now and from now on at once; see closing().
   void Close();

@@ -21,6 +21,7 @@ constexpr auto kArrows = std::to_array<Arrow>({
     {pb::JOB_STATE_RUNNING, pb::JOB_STATE_RETRY_WAIT},    // attempt lost
     {pb::JOB_STATE_RUNNING, pb::JOB_STATE_QUEUED},        // attempt given back by a draining agent
     {pb::JOB_STATE_RUNNING, pb::JOB_STATE_CANCELLING},    // cancel of what runs
+    {pb::JOB_STATE_RUNNING, pb::JOB_STATE_CANCELLED},     // cancel of a job whose work others want
     {pb::JOB_STATE_RETRY_WAIT, pb::JOB_STATE_RUNNING},    // lease
     {pb::JOB_STATE_RETRY_WAIT, pb::JOB_STATE_CANCELLED},  // cancel
     {pb::JOB_STATE_CANCELLING, pb::JOB_STATE_CANCELLED},  // the agent ended it, or was lost

@@ -1,50 +1,21 @@
 #include "server/jobs/sqlite_attempts.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 
 #include "core/base/check.h"
 #include "core/base/status_macros.h"
+#include "server/jobs/attempt_events.h"
 #include "server/jobs/job_failure.h"
+#include "server/jobs/sqlite_sharing.h"
 
 namespace qb::server {
 namespace {
 
-constexpr size_t kMaxLogMessageBytes = 1024;
-constexpr size_t kMaxNameBytes = 256;
-
 // ---- leases
-
-absl::StatusOr<std::vector<int64_t>> FindWaiting(SqliteConnection& db, const LeaseQuery& query) {
-  // `state IN (1, 3)` stands here as in the index: QUEUED and RETRY_WAIT.
-  std::string sql =
-      "SELECT id FROM execution WHERE state IN (1, 3) AND run_after_ms <= ? "
-      "AND (state = 3 OR expires_ms > ?)";
-  if (!query.targets.empty()) {
-    absl::StrAppend(&sql, " AND target IN (",
-                    absl::StrJoin(std::vector<std::string>(query.targets.size(), "?"), ","), ")");
-  }
-  absl::StrAppend(&sql, " ORDER BY priority DESC, enqueued_ms, id LIMIT ?");
-  SqliteQuery rows = db.PrepareOnce(sql);
-  rows.Int(query.now_ms).Int(query.now_ms);
-  for (const std::string& target : query.targets) {
-    rows.Text(target);
-  }
-  rows.Int(query.count);
-  std::vector<int64_t> ids;
-  while (true) {
-    QB_ASSIGN_OR_RETURN(const bool row, rows.Step());
-    if (!row) {
-      return ids;
-    }
-    ids.push_back(rows.IntAt(0));
-  }
-}
 
 absl::StatusOr<int64_t> NextFence(SqliteConnection& db) {
   SqliteQuery query =
@@ -58,8 +29,9 @@ absl::StatusOr<int64_t> NextFence(SqliteConnection& db) {
   return fence;
 }
 
-absl::StatusOr<AttemptKey> LeaseOne(WriteTx& tx, const LeaseQuery& query, int64_t execution) {
-  QB_ASSIGN_OR_RETURN(ExecutionRow row, LoadExecution(tx.db, execution));
+absl::StatusOr<AttemptKey> LeaseOne(WriteTx& tx, const LeaseQuery& query,
+                                    const WorkQueue::Choice& choice) {
+  QB_ASSIGN_OR_RETURN(ExecutionRow row, LoadExecution(tx.db, choice.id));
   QB_ASSIGN_OR_RETURN(row.fence, NextFence(tx.db));
   ++row.attempt;
   QB_RETURN_IF_ERROR(
@@ -73,29 +45,30 @@ absl::StatusOr<AttemptKey> LeaseOne(WriteTx& tx, const LeaseQuery& query, int64_
           .Int(query.now_ms)
           .Int(row.id)
           .Run());
-  QB_RETURN_IF_ERROR(
-      tx.db
-          .Prepare(
-              "INSERT INTO attempt(execution, attempt, fence, state, worker, epoch, leased_ms) "
-              "VALUES (?, ?, ?, 1, ?, ?, ?)")
-          .Int(row.id)
-          .Int(row.attempt)
-          .Int(row.fence)
-          .Text(query.worker_id)
-          .Text(query.epoch)
-          .Int(query.now_ms)
-          .Run());
+  QB_RETURN_IF_ERROR(tx.db
+                         .Prepare("INSERT INTO attempt(execution, attempt, fence, state, worker, "
+                                  "epoch, leased_ms, gpus, "
+                                  "cost_ppm) VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?)")
+                         .Int(row.id)
+                         .Int(row.attempt)
+                         .Int(row.fence)
+                         .Text(query.worker_id)
+                         .Text(query.epoch)
+                         .Int(query.now_ms)
+                         .Int(choice.held.gpus)
+                         .Int(static_cast<int64_t>(choice.cost * 1e6))
+                         .Run());
   QB_RETURN_IF_ERROR(EnterState(tx, row, pb::JOB_STATE_RUNNING, query.now_ms, ""));
   return AttemptKey{row.id, row.attempt, row.fence};
 }
 
-absl::StatusOr<std::optional<int64_t>> NextRunAfter(SqliteConnection& db) {
-  SqliteQuery query = db.Prepare("SELECT min(run_after_ms) FROM execution WHERE state IN (1, 3)");
-  QB_ASSIGN_OR_RETURN(const bool row, query.Step());
-  if (!row || query.IsNull(0)) {
-    return std::nullopt;
-  }
-  return query.IntAt(0);
+WorkerRoom RoomOf(const LeaseQuery& query) {
+  WorkerRoom room;
+  room.worker = query.worker_id;
+  room.targets = query.targets;
+  room.slots = query.slots;
+  room.total = query.total;
+  return room;
 }
 
 // ---- events
@@ -131,86 +104,7 @@ absl::StatusOr<pb::JobProgress> LoadProgress(SqliteConnection& db, int64_t execu
   return progress;
 }
 
-std::string Cut(absl::string_view text, size_t max_bytes) {
-  return std::string(CutUtf8(text, max_bytes));
-}
-
-// Takes over what `event` says about the progress of the job; the fraction never goes back.
-void FollowProgress(const pb::AttemptEvent& event, pb::JobProgress& progress) {
-  if (event.has_phase()) {
-    progress.set_phase(Cut(event.phase().phase(), kMaxNameBytes));
-    progress.clear_done();
-    progress.clear_total();
-    progress.clear_unit();
-  }
-  if (event.has_progress()) {
-    const pb::JobProgress& told = event.progress();
-    if (!told.phase().empty()) {
-      progress.set_phase(Cut(told.phase(), kMaxNameBytes));
-    }
-    const double fraction = std::isfinite(told.fraction()) ? told.fraction() : 0.0;
-    progress.set_fraction(std::clamp(fraction, progress.fraction(), 1.0));
-    progress.set_done(std::max<int64_t>(0, told.done()));
-    progress.set_total(std::max<int64_t>(0, told.total()));
-    progress.set_unit(Cut(told.unit(), kMaxNameBytes));
-  }
-}
-
-pb::JobEvent ToJobEvent(const pb::AttemptEvent& event, const pb::JobProgress& progress) {
-  pb::JobEvent result;
-  switch (event.kind_case()) {
-    case pb::AttemptEvent::kPhase:
-      result.mutable_phase()->set_phase(progress.phase());
-      break;
-    case pb::AttemptEvent::kProgress:
-      *result.mutable_progress() = progress;
-      break;
-    case pb::AttemptEvent::kLog:
-      result.mutable_log()->set_severity(event.log().severity());
-      result.mutable_log()->set_logger(Cut(event.log().logger(), kMaxNameBytes));
-      result.mutable_log()->set_message(Cut(event.log().message(), kMaxLogMessageBytes));
-      break;
-    case pb::AttemptEvent::KIND_NOT_SET:
-      break;
-  }
-  return result;
-}
-
-// The part of `events` that is not stored yet.
-absl::StatusOr<absl::Span<const pb::AttemptEvent>> NewOnes(
-    absl::Span<const pb::AttemptEvent> events, int64_t committed_seq) {
-  size_t first = 0;
-  while (first < events.size() && events[first].seq() <= committed_seq) {
-    ++first;
-  }
-  for (size_t i = first; i < events.size(); ++i) {
-    const int64_t expected = committed_seq + 1 + static_cast<int64_t>(i - first);
-    if (events[i].seq() != expected) {
-      return absl::OutOfRangeError(absl::StrCat("events: seq ", events[i].seq(),
-                                                " follows, expected ", expected, "; stored up to ",
-                                                committed_seq));
-    }
-  }
-  return events.subspan(first);
-}
-
 // ---- completion
-
-absl::Status CheckArtifacts(SqliteConnection& db, absl::string_view tenant,
-                            const std::vector<pb::Artifact>& artifacts) {
-  for (const pb::Artifact& artifact : artifacts) {
-    SqliteQuery query = db.Prepare(
-        "SELECT size_bytes FROM blob JOIN blob_ref USING (sha256) WHERE tenant = ? AND sha256 = ?");
-    query.Text(tenant).Text(artifact.sha256());
-    QB_ASSIGN_OR_RETURN(const bool row, query.Step());
-    if (!row || query.IntAt(0) != artifact.size_bytes()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("MISSING_BLOB: artifact '", artifact.name(), "' with sha256 ",
-                       artifact.sha256(), " and ", artifact.size_bytes(), " bytes is not stored"));
-    }
-  }
-  return absl::OkStatus();
-}
 
 // The answer to a completion that came before: its own, or STALE_ATTEMPT.
 absl::StatusOr<CompletionOutcome> Replay(SqliteConnection& db, const AttemptKey& key,
@@ -276,16 +170,23 @@ absl::Status ApplyOutcome(WriteTx& tx, ExecutionRow& row, const Completion& comp
 
 }  // namespace
 
-absl::StatusOr<LeaseOutcome> LeaseWaiting(WriteTx& tx, const LeaseQuery& query) {
+absl::StatusOr<LeaseOutcome> LeaseWaiting(WriteTx& tx, const LeaseQuery& query,
+                                          SqliteSchedule& schedule) {
   LeaseOutcome outcome;
-  QB_ASSIGN_OR_RETURN(const std::vector<int64_t> ids, FindWaiting(tx.db, query));
-  for (int64_t id : ids) {
-    QB_ASSIGN_OR_RETURN(const AttemptKey key, LeaseOne(tx, query, id));
+  const WorkerRoom room = RoomOf(query);
+  while (outcome.leased.size() < static_cast<size_t>(query.count)) {
+    // Each lease moves the queue.
+    QB_RETURN_IF_ERROR(schedule.Refresh(tx, query.now_ms));
+    const auto choice = schedule.queue().Choose(room, query.now_ms);
+    if (!choice.has_value()) {
+      break;
+    }
+    QB_ASSIGN_OR_RETURN(const AttemptKey key, LeaseOne(tx, query, *choice));
     QB_ASSIGN_OR_RETURN(LeasedAttempt leased, ReadLeaseRows(tx.db, key));
     outcome.leased.push_back(std::move(leased));
   }
-  if (ids.empty()) {
-    QB_ASSIGN_OR_RETURN(outcome.next_run_after_ms, NextRunAfter(tx.db));
+  if (outcome.leased.empty()) {
+    outcome.next_run_after_ms = schedule.queue().NextRunAfter();
   }
   return outcome;
 }
@@ -293,9 +194,10 @@ absl::StatusOr<LeaseOutcome> LeaseWaiting(WriteTx& tx, const LeaseQuery& query) 
 absl::StatusOr<LeasedAttempt> ReadLeaseRows(SqliteConnection& db, const AttemptKey& key) {
   QB_RETURN_IF_ERROR(LoadCurrent(db, key).status());
   SqliteQuery query = db.Prepare(
-      "SELECT a.worker, a.epoch, e.state, e.spec, job.uid FROM attempt AS a "
+      "SELECT a.worker, a.epoch, e.state, e.spec, job.uid, a.gpus, e.run_timeout_ms FROM attempt "
+      "AS a "
       "JOIN execution AS e ON e.id = a.execution JOIN job ON job.execution = e.id "
-      "WHERE a.fence = ? ORDER BY job.id LIMIT 1");
+      "WHERE a.fence = ? AND job.detached_seq IS NULL ORDER BY job.id LIMIT 1");
   query.Int(key.fence);
   QB_ASSIGN_OR_RETURN(const bool row, query.Step());
   LeasedAttempt leased;
@@ -309,6 +211,8 @@ absl::StatusOr<LeasedAttempt> ReadLeaseRows(SqliteConnection& db, const AttemptK
   leased.attempt.epoch = std::string(query.TextAt(1));
   leased.attempt.cancel_requested = query.IntAt(2) == pb::JOB_STATE_CANCELLING;
   leased.job_id = std::string(query.TextAt(4));
+  leased.gpus = query.IntAt(5);
+  leased.attempt.run_timeout_ms = query.IntAt(6);
   return leased;
 }
 

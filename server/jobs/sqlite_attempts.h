@@ -11,11 +11,13 @@
 #include "server/jobs/event_filter.h"
 #include "server/jobs/job_store.h"
 #include "server/jobs/sqlite_execution.h"
+#include "server/jobs/sqlite_schedule.h"
 #include "server/jobs/sqlite_writer.h"
 
 namespace qb::server {
 
-absl::StatusOr<LeaseOutcome> LeaseWaiting(WriteTx& tx, const LeaseQuery& query);
+absl::StatusOr<LeaseOutcome> LeaseWaiting(WriteTx& tx, const LeaseQuery& query,
+                                          SqliteSchedule& schedule);
 absl::StatusOr<LeasedAttempt> ReadLeaseRows(SqliteConnection& db, const AttemptKey& key);
 absl::StatusOr<EventsOutcome> StoreEvents(WriteTx& tx, const AttemptKey& key,
                                           absl::Span<const pb::AttemptEvent> events,

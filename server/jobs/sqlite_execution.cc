@@ -7,21 +7,25 @@
 
 #include "core/base/status_macros.h"
 #include "server/jobs/job_failure.h"
+#include "server/jobs/sqlite_sharing.h"
+#include "server/jobs/wire_time.h"
 
 namespace qb::server {
 namespace {
 
 constexpr char kSelectExecution[] =
-    "SELECT id, tenant, state, attempt, fence, losses, last_seq, cancel_reason FROM execution "
-    "WHERE id = ?";
+    "SELECT id, tenant, state, attempt, fence, losses, last_seq, cancel_reason, action, "
+    "compiler_build, deaths FROM execution WHERE id = ?";
 
-// State of the execution and of the jobs that hang on it.
+// State of the execution and of the jobs that hang on it; those that left it keep theirs.
 absl::Status SetState(WriteTx& tx, ExecutionRow& row, pb::JobState state, int64_t now_ms) {
   if (!MayChange(row.state, state)) {
     return absl::InternalError(absl::StrCat("execution ", row.id, ": no way from ",
                                             JobStateWord(row.state), " to ", JobStateWord(state)));
   }
   row.state = state;
+  tx.moved.ids.push_back(row.id);
+  tx.notice.jobs_changed = true;
   SqliteQuery execution =
       tx.db.Prepare("UPDATE execution SET state = ?, finished_ms = ? WHERE id = ?");
   execution.Int(state);
@@ -31,7 +35,10 @@ absl::Status SetState(WriteTx& tx, ExecutionRow& row, pb::JobState state, int64_
     execution.Null();
   }
   QB_RETURN_IF_ERROR(execution.Int(row.id).Run());
-  return tx.db.Prepare("UPDATE job SET state = ? WHERE execution = ?").Int(state).Int(row.id).Run();
+  return tx.db.Prepare("UPDATE job SET state = ? WHERE execution = ? AND detached_seq IS NULL")
+      .Int(state)
+      .Int(row.id)
+      .Run();
 }
 
 std::string CancelMessage(const ExecutionRow& row) {
@@ -57,6 +64,9 @@ absl::StatusOr<ExecutionRow> LoadExecution(SqliteConnection& db, int64_t id) {
   row.losses = query.IntAt(5);
   row.last_seq = query.IntAt(6);
   row.cancel_reason = std::string(query.TextAt(7));
+  row.action = std::string(query.TextAt(8));
+  row.compiler_build = std::string(query.TextAt(9));
+  row.deaths = query.IntAt(10);
   return row;
 }
 
@@ -79,8 +89,7 @@ absl::Status AddEvent(WriteTx& tx, ExecutionRow& row, int32_t attempt, int64_t n
                       pb::JobEvent event) {
   event.set_seq(row.last_seq + 1);
   event.set_attempt(attempt);
-  event.mutable_time()->set_seconds(now_ms / 1000);
-  event.mutable_time()->set_nanos(static_cast<int32_t>(now_ms % 1000) * 1'000'000);
+  SetTime(now_ms, event.mutable_time());
   QB_RETURN_IF_ERROR(tx.db.Prepare("INSERT INTO event(execution, seq, body) VALUES (?, ?, ?)")
                          .Int(row.id)
                          .Int(event.seq())
@@ -124,6 +133,7 @@ absl::Status Succeed(WriteTx& tx, ExecutionRow& row, const Completion& completio
             .Run());
     *event.mutable_result()->add_artifacts() = artifact;
   }
+  QB_RETURN_IF_ERROR(RememberResult(tx, row, completion));
   QB_RETURN_IF_ERROR(tx.db.Prepare("UPDATE execution SET result_json = ? WHERE id = ?")
                          .Text(completion.result_json)
                          .Int(row.id)
@@ -158,6 +168,26 @@ absl::Status EndAttempt(WriteTx& tx, const ExecutionRow& row, AttemptEnd end,
       .Int(row.id)
       .Int(row.attempt)
       .Run();
+}
+
+absl::Status LoseWorker(WriteTx& tx, ExecutionRow& row, const RetryPolicy& policy,
+                        const AttemptLoss& loss) {
+  if (row.state != pb::JOB_STATE_CANCELLING) {
+    ++row.deaths;
+    QB_RETURN_IF_ERROR(tx.db.Prepare("UPDATE execution SET deaths = ? WHERE id = ?")
+                           .Int(row.deaths)
+                           .Int(row.id)
+                           .Run());
+    if (row.deaths >= policy.max_deaths) {
+      return EndWithFailure(
+          tx, row, pb::JOB_STATE_FAILED, loss.now_ms,
+          MakeFailure(FailureCode::kPoison,
+                      absl::StrCat("attempt ", row.attempt, ": ", loss.reason, "; ", row.deaths,
+                                   " workers went away while they ran this job: it is not tried "
+                                   "again unless it is submitted again")));
+    }
+  }
+  return LoseAttempt(tx, row, policy, loss);
 }
 
 absl::Status LoseAttempt(WriteTx& tx, ExecutionRow& row, const RetryPolicy& policy,

@@ -23,8 +23,11 @@ struct ExecutionRow {
   int32_t attempt = 0;
   int64_t fence = 0;
   int64_t losses = 0;
+  int64_t deaths = 0;
   int64_t last_seq = 0;
   std::string cancel_reason;
+  std::string action;  // "": not shared
+  std::string compiler_build;
 };
 
 // Errors: NotFound.
@@ -52,6 +55,8 @@ absl::Status EndAttempt(WriteTx& tx, const ExecutionRow& row, AttemptEnd end,
 struct RetryPolicy {
   // Lost attempts that a job survives; one more ends it. Default 5.
   int max_losses = 5;
+  // Workers that may go away under a job before it is taken for the cause (POISON). Default 3.
+  int max_deaths = 3;
   // The n-th loss waits a random time of up to base * 2^(n-1), at most the cap. Defaults 1 s, 60 s.
   int64_t base_wait_ms = 1000;
   int64_t max_wait_ms = 60'000;
@@ -68,5 +73,8 @@ struct AttemptLoss {
 // was asked for, RETRY_WAIT, or FAILED with the loss' code when the budget is spent.
 absl::Status LoseAttempt(WriteTx& tx, ExecutionRow& row, const RetryPolicy& policy,
                          const AttemptLoss& loss);
+// The same when the worker itself is gone; too often, and the job FAILED with POISON.
+absl::Status LoseWorker(WriteTx& tx, ExecutionRow& row, const RetryPolicy& policy,
+                        const AttemptLoss& loss);
 
 }  // namespace qb::server

@@ -1,11 +1,15 @@
 #include "server/jobs/sqlite_job_reader.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
 #include "core/base/status_macros.h"
+#include "server/jobs/sqlite_sharing.h"
+#include "server/jobs/wire_time.h"
 
 namespace qb::server {
 namespace {
@@ -14,18 +18,19 @@ namespace {
 // literal.
 #define QB_JOB_COLUMNS                                                                  \
   "SELECT job.uid, job.state, job.created_ms, e.started_ms, e.finished_ms, e.attempt, " \
-  "e.spec, e.progress, e.failure, e.result_json, e.usage, e.last_seq, e.worker, "       \
-  "e.compiler_build, e.wait_reason, job.id, e.id, e.resolved_config "                   \
+  "ifnull(job.spec, e.spec), e.progress, ifnull(job.failure, e.failure), "              \
+  "e.result_json, e.usage, e.last_seq, e.worker, e.compiler_build, e.wait_reason, "     \
+  "job.id, e.id, e.resolved_config, job.joined, job.detached_seq, job.finished_ms, "    \
+  "job.revision "                                                                       \
   "FROM job JOIN execution AS e ON e.id = job.execution "
 
 constexpr int kRowColumn = 15;
 constexpr int kExecutionColumn = 16;
 constexpr int kConfigColumn = 17;
-
-void SetTime(int64_t ms, google::protobuf::Timestamp* time) {
-  time->set_seconds(ms / 1000);
-  time->set_nanos(static_cast<int32_t>(ms % 1000) * 1'000'000);
-}
+constexpr int kJoinedColumn = 18;
+constexpr int kDetachedColumn = 19;
+constexpr int kFinishedColumn = 20;
+constexpr int kRevisionColumn = 21;
 
 absl::Status ParseColumn(const SqliteQuery& query, int column, google::protobuf::Message& message) {
   const absl::string_view bytes = query.TextAt(column);
@@ -64,12 +69,16 @@ absl::Status ReadArtifacts(SqliteConnection& db, int64_t execution, pb::Job& job
   }
 }
 
+// A job that joined later neither started nor ended before it was there.
 void SetTimes(const SqliteQuery& query, pb::Job& job) {
-  SetTime(query.IntAt(2), job.mutable_create_time());
+  const int64_t created_ms = query.IntAt(2);
+  SetTime(created_ms, job.mutable_create_time());
   if (!query.IsNull(3)) {
-    SetTime(query.IntAt(3), job.mutable_start_time());
+    SetTime(std::max(created_ms, query.IntAt(3)), job.mutable_start_time());
   }
-  if (!query.IsNull(4)) {
+  if (!query.IsNull(kFinishedColumn)) {
+    SetTime(query.IntAt(kFinishedColumn), job.mutable_finish_time());
+  } else if (!query.IsNull(4)) {
     SetTime(query.IntAt(4), job.mutable_finish_time());
   }
 }
@@ -82,12 +91,14 @@ absl::Status ParseIfThere(const SqliteQuery& query, int column, pb::Job& job,
                               : ParseColumn(query, column, *(job.*mutable_field)());
 }
 
-// The columns that hold a serialized message.
-absl::Status ParseMessages(const SqliteQuery& query, pb::Job& job) {
-  QB_RETURN_IF_ERROR(ParseColumn(query, 6, *job.mutable_spec()));
+// What became of the work.
+absl::Status SetWork(SqliteConnection& db, const SqliteQuery& query, pb::Job& job) {
   QB_RETURN_IF_ERROR(ParseIfThere(query, 7, job, &pb::Job::mutable_progress));
-  QB_RETURN_IF_ERROR(ParseIfThere(query, 8, job, &pb::Job::mutable_failure));
-  return ParseIfThere(query, 10, job, &pb::Job::mutable_usage);
+  QB_RETURN_IF_ERROR(ParseIfThere(query, 10, job, &pb::Job::mutable_usage));
+  job.set_result_json(std::string(query.TextAt(9)));
+  job.set_last_event_seq(query.IntAt(11));
+  job.set_wait_reason(std::string(query.TextAt(14)));
+  return ReadArtifacts(db, query.IntAt(kExecutionColumn), job);
 }
 
 absl::StatusOr<pb::Job> JobOfRow(SqliteConnection& db, const SqliteQuery& query) {
@@ -96,14 +107,19 @@ absl::StatusOr<pb::Job> JobOfRow(SqliteConnection& db, const SqliteQuery& query)
   job.set_state(static_cast<pb::JobState>(query.IntAt(1)));
   SetTimes(query, job);
   job.set_attempt_count(static_cast<int32_t>(query.IntAt(5)));
-  QB_RETURN_IF_ERROR(ParseMessages(query, job));
-  job.set_result_json(std::string(query.TextAt(9)));
-  job.set_last_event_seq(query.IntAt(11));
+  QB_RETURN_IF_ERROR(ParseColumn(query, 6, *job.mutable_spec()));
+  QB_RETURN_IF_ERROR(ParseIfThere(query, 8, job, &pb::Job::mutable_failure));
   job.set_worker_id(std::string(query.TextAt(12)));
   job.set_compiler_build(std::string(query.TextAt(13)));
-  job.set_wait_reason(std::string(query.TextAt(14)));
   job.set_resolved_config_json(std::string(query.TextAt(kConfigColumn)));
-  QB_RETURN_IF_ERROR(ReadArtifacts(db, query.IntAt(kExecutionColumn), job));
+  job.set_joined(query.IntAt(kJoinedColumn) == static_cast<int>(JobJoin::kInFlight));
+  job.set_cache_hit(query.IntAt(kJoinedColumn) == static_cast<int>(JobJoin::kCached));
+  if (query.IsNull(kDetachedColumn)) {
+    QB_RETURN_IF_ERROR(SetWork(db, query, job));
+  } else {
+    // What became of the work afterwards is not this job's.
+    job.set_last_event_seq(query.IntAt(kDetachedColumn) + 1);
+  }
   return job;
 }
 
@@ -121,17 +137,11 @@ absl::StatusOr<pb::Job> ReadJob(SqliteConnection& db, absl::string_view tenant,
   return row ? JobOfRow(db, query) : NoSuchJob(job_id);
 }
 
-absl::StatusOr<pb::Job> ReadJobOfExecution(SqliteConnection& db, int64_t execution) {
-  SqliteQuery query = db.Prepare(QB_JOB_COLUMNS "WHERE job.execution = ? ORDER BY job.id LIMIT 1");
-  query.Int(execution);
-  QB_ASSIGN_OR_RETURN(const bool row, query.Step());
-  return row ? JobOfRow(db, query) : NoSuchJob(absl::StrCat("of execution ", execution));
-}
-
 absl::StatusOr<JobPosition> ReadPosition(SqliteConnection& db, absl::string_view tenant,
                                          absl::string_view job_id) {
   SqliteQuery query = db.Prepare(
-      "SELECT e.id, job.state, e.last_seq, e.attempt FROM job "
+      "SELECT job.id, e.id, job.state, ifnull(job.detached_seq + 1, e.last_seq), e.attempt FROM "
+      "job "
       "JOIN execution AS e ON e.id = job.execution WHERE job.uid = ? AND job.tenant = ?");
   query.Text(job_id).Text(tenant);
   QB_ASSIGN_OR_RETURN(const bool row, query.Step());
@@ -139,10 +149,11 @@ absl::StatusOr<JobPosition> ReadPosition(SqliteConnection& db, absl::string_view
     return NoSuchJob(job_id);
   }
   JobPosition position;
-  position.execution = query.IntAt(0);
-  position.state = static_cast<pb::JobState>(query.IntAt(1));
-  position.last_event_seq = query.IntAt(2);
-  position.attempt_count = static_cast<int32_t>(query.IntAt(3));
+  position.job = query.IntAt(0);
+  position.execution = query.IntAt(1);
+  position.state = static_cast<pb::JobState>(query.IntAt(2));
+  position.last_event_seq = query.IntAt(3);
+  position.attempt_count = static_cast<int32_t>(query.IntAt(4));
   return position;
 }
 
@@ -165,11 +176,11 @@ absl::StatusOr<std::optional<pb::Job>> ReadRequest(SqliteConnection& db, absl::s
   return job;
 }
 
-absl::StatusOr<JobPage> ReadPage(SqliteConnection& db, const JobQuery& query) {
-  std::string sql = absl::StrCat(QB_JOB_COLUMNS, "WHERE job.tenant = ?");
-  if (query.before_row > 0) {
-    absl::StrAppend(&sql, " AND job.id < ", query.before_row);
-  }
+namespace {
+
+// The conditions of `query` but for its place in the list. The target is a parameter.
+std::string Conditions(const JobQuery& query) {
+  std::string sql;
   if (!query.states.empty()) {
     absl::StrAppend(&sql, " AND job.state IN (",
                     absl::StrJoin(query.states, ",",
@@ -187,39 +198,143 @@ absl::StatusOr<JobPage> ReadPage(SqliteConnection& db, const JobQuery& query) {
   if (!query.target_device.empty()) {
     absl::StrAppend(&sql, " AND job.target = ?");
   }
-  // One row more than asked for tells whether there is a next page.
-  absl::StrAppend(&sql, " ORDER BY job.id DESC LIMIT ", query.limit + 1);
+  return sql;
+}
+
+// Runs `sql` and reads up to `limit` jobs. `on_row` sees each row before its job is read.
+absl::StatusOr<std::vector<pb::Job>> ReadJobs(SqliteConnection& db, const std::string& sql,
+                                              const JobQuery& query, size_t limit,
+                                              absl::FunctionRef<void(const SqliteQuery&)> on_row) {
   SqliteQuery rows = db.PrepareOnce(sql);
   rows.Text(query.tenant);
   if (!query.target_device.empty()) {
     rows.Text(query.target_device);
   }
-  JobPage page;
-  int64_t last_row = 0;
-  while (true) {
+  std::vector<pb::Job> jobs;
+  while (jobs.size() < limit) {
     QB_ASSIGN_OR_RETURN(const bool row, rows.Step());
     if (!row) {
-      return page;
+      break;
     }
-    if (page.jobs.size() == static_cast<size_t>(query.limit)) {
-      page.next_before_row = last_row;
-      return page;
-    }
-    last_row = rows.IntAt(kRowColumn);
+    on_row(rows);
     QB_ASSIGN_OR_RETURN(pb::Job job, JobOfRow(db, rows));
     if (!query.full) {
       KeepBasics(job);
     }
-    page.jobs.push_back(std::move(job));
+    jobs.push_back(std::move(job));
+  }
+  return jobs;
+}
+
+absl::StatusOr<int64_t> ReadRevision(SqliteConnection& db) {
+  SqliteQuery query = db.Prepare("SELECT value FROM meta WHERE key = 'revision'");
+  QB_ASSIGN_OR_RETURN(const bool row, query.Step());
+  return row ? query.IntAt(0) : 0;
+}
+
+}  // namespace
+
+absl::StatusOr<JobPage> ReadPage(SqliteConnection& db, const JobQuery& query) {
+  std::string sql = absl::StrCat(QB_JOB_COLUMNS, "WHERE job.tenant = ?", Conditions(query));
+  if (query.before_row > 0) {
+    absl::StrAppend(&sql, " AND job.id < ", query.before_row);
+  }
+  const size_t limit = static_cast<size_t>(query.limit);
+  // One row more than asked for tells whether there is a next page.
+  absl::StrAppend(&sql, " ORDER BY job.id DESC LIMIT ", limit + 1);
+  JobPage page;
+  // First: what changes while the page is read has a later revision.
+  QB_ASSIGN_OR_RETURN(page.revision, ReadRevision(db));
+  std::vector<int64_t> ids;
+  QB_ASSIGN_OR_RETURN(page.jobs, ReadJobs(db, sql, query, limit + 1, [&](const SqliteQuery& row) {
+                        ids.push_back(row.IntAt(kRowColumn));
+                      }));
+  if (page.jobs.size() > limit) {
+    page.jobs.pop_back();
+    page.next_before_row = ids[limit - 1];
+  }
+  return page;
+}
+
+absl::StatusOr<ChangedJobs> ReadChangedRows(SqliteConnection& db, const JobQuery& query,
+                                            int64_t revision) {
+  ChangedJobs changed;
+  QB_ASSIGN_OR_RETURN(changed.revision, ReadRevision(db));
+  if (changed.revision <= revision) {
+    changed.revision = std::max(changed.revision, revision);
+    return changed;  // nearly always, and without looking at any job
+  }
+  const std::string sql =
+      absl::StrCat(QB_JOB_COLUMNS, "WHERE job.tenant = ?", Conditions(query),
+                   " AND job.revision > ", revision, " ORDER BY job.revision LIMIT ", query.limit);
+  int64_t last = revision;
+  const size_t limit = static_cast<size_t>(query.limit);
+  QB_ASSIGN_OR_RETURN(changed.jobs, ReadJobs(db, sql, query, limit, [&](const SqliteQuery& row) {
+                        last = row.IntAt(kRevisionColumn);
+                      }));
+  // With a full page there may be more behind it; else everything up to the first read has been
+  // seen, and perhaps more.
+  changed.revision = changed.jobs.size() == limit ? last : std::max(last, changed.revision);
+  return changed;
+}
+
+absl::StatusOr<std::map<pb::JobState, int64_t>> ReadCounts(SqliteConnection& db,
+                                                           absl::string_view tenant) {
+  SqliteQuery query = db.Prepare("SELECT state, n FROM counter WHERE tenant = ? AND n > 0");
+  query.Text(tenant);
+  std::map<pb::JobState, int64_t> counts;
+  while (true) {
+    QB_ASSIGN_OR_RETURN(const bool row, query.Step());
+    if (!row) {
+      return counts;
+    }
+    counts[static_cast<pb::JobState>(query.IntAt(0))] = query.IntAt(1);
   }
 }
 
-absl::StatusOr<std::vector<pb::JobEvent>> ReadEventRows(SqliteConnection& db, int64_t execution,
+namespace {
+
+// Where the events of a job are.
+struct EventRange {
+  int64_t execution = 0;
+  int64_t last_seq = INT64_MAX;  // of the execution's events that the job has
+  std::optional<pb::JobEvent> end;
+};
+
+absl::StatusOr<pb::JobEvent> ParseEvent(absl::string_view body, int64_t job) {
+  pb::JobEvent event;
+  if (!event.ParseFromArray(body.data(), static_cast<int>(body.size()))) {
+    return absl::DataLossError(
+        absl::StrCat("database: an event of job row ", job, " is unreadable"));
+  }
+  return event;
+}
+
+absl::StatusOr<EventRange> ReadEventRange(SqliteConnection& db, int64_t job) {
+  SqliteQuery query = db.Prepare("SELECT execution, detached_seq, end_event FROM job WHERE id = ?");
+  query.Int(job);
+  QB_ASSIGN_OR_RETURN(const bool row, query.Step());
+  if (!row) {
+    return absl::NotFoundError(absl::StrCat("no job row ", job));
+  }
+  EventRange range;
+  range.execution = query.IntAt(0);
+  if (!query.IsNull(1)) {
+    range.last_seq = query.IntAt(1);
+    QB_ASSIGN_OR_RETURN(range.end, ParseEvent(query.TextAt(2), job));
+  }
+  return range;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<pb::JobEvent>> ReadEventRows(SqliteConnection& db, int64_t job,
                                                         int64_t after_seq, int max_events,
                                                         int64_t max_bytes) {
+  QB_ASSIGN_OR_RETURN(EventRange range, ReadEventRange(db, job));
   SqliteQuery query = db.Prepare(
-      "SELECT seq, body FROM event WHERE execution = ? AND seq > ? ORDER BY seq LIMIT ?");
-  query.Int(execution).Int(after_seq).Int(max_events);
+      "SELECT body FROM event WHERE execution = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?");
+  query.Int(range.execution).Int(after_seq).Int(range.last_seq).Int(max_events);
   std::vector<pb::JobEvent> events;
   int64_t bytes = 0;
   while (bytes < max_bytes) {
@@ -227,14 +342,15 @@ absl::StatusOr<std::vector<pb::JobEvent>> ReadEventRows(SqliteConnection& db, in
     if (!row) {
       break;
     }
-    const absl::string_view body = query.TextAt(1);
-    pb::JobEvent event;
-    if (!event.ParseFromArray(body.data(), static_cast<int>(body.size()))) {
-      return absl::DataLossError(absl::StrCat("database: event ", query.IntAt(0), " of execution ",
-                                              execution, " is unreadable"));
-    }
+    const absl::string_view body = query.TextAt(0);
+    QB_ASSIGN_OR_RETURN(pb::JobEvent event, ParseEvent(body, job));
     bytes += static_cast<int64_t>(body.size());
     events.push_back(std::move(event));
+  }
+  const int64_t reached = events.empty() ? after_seq : events.back().seq();
+  if (range.end.has_value() && reached == range.last_seq && bytes < max_bytes &&
+      events.size() < static_cast<size_t>(max_events)) {
+    events.push_back(*std::move(range.end));
   }
   return events;
 }

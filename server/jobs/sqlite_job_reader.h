@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,7 +18,6 @@ namespace qb::server {
 // Errors: NotFound.
 absl::StatusOr<pb::Job> ReadJob(SqliteConnection& db, absl::string_view tenant,
                                 absl::string_view job_id);
-absl::StatusOr<pb::Job> ReadJobOfExecution(SqliteConnection& db, int64_t execution);
 absl::StatusOr<JobPosition> ReadPosition(SqliteConnection& db, absl::string_view tenant,
                                          absl::string_view job_id);
 // AlreadyExists when the request_id has another fingerprint.
@@ -25,7 +25,12 @@ absl::StatusOr<std::optional<pb::Job>> ReadRequest(SqliteConnection& db, absl::s
                                                    absl::string_view request_id,
                                                    absl::string_view fingerprint);
 absl::StatusOr<JobPage> ReadPage(SqliteConnection& db, const JobQuery& query);
-absl::StatusOr<std::vector<pb::JobEvent>> ReadEventRows(SqliteConnection& db, int64_t execution,
+absl::StatusOr<ChangedJobs> ReadChangedRows(SqliteConnection& db, const JobQuery& query,
+                                            int64_t revision);
+absl::StatusOr<std::map<pb::JobState, int64_t>> ReadCounts(SqliteConnection& db,
+                                                           absl::string_view tenant);
+// JobStore::ReadEvents for the job in row `job`. Errors: NotFound.
+absl::StatusOr<std::vector<pb::JobEvent>> ReadEventRows(SqliteConnection& db, int64_t job,
                                                         int64_t after_seq, int max_events,
                                                         int64_t max_bytes);
 

@@ -1,6 +1,7 @@
 // The JobStore in SQLite.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <random>
@@ -11,6 +12,7 @@
 #include "server/jobs/job_store.h"
 #include "server/jobs/sqlite_database.h"
 #include "server/jobs/sqlite_execution.h"
+#include "server/jobs/sqlite_schedule.h"
 
 namespace qb::server {
 
@@ -36,7 +38,9 @@ class SqliteJobStore final : public JobStore {
   absl::StatusOr<pb::Job> GetJob(absl::string_view tenant, absl::string_view job_id) override;
   absl::StatusOr<JobPosition> FindJob(absl::string_view tenant, absl::string_view job_id) override;
   absl::StatusOr<JobPage> ListJobs(const JobQuery& query) override;
-  absl::StatusOr<std::vector<pb::JobEvent>> ReadEvents(int64_t execution, int64_t after_seq,
+  absl::StatusOr<ChangedJobs> ReadChangedJobs(const JobQuery& query, int64_t revision) override;
+  absl::StatusOr<std::map<pb::JobState, int64_t>> CountJobs(absl::string_view tenant) override;
+  absl::StatusOr<std::vector<pb::JobEvent>> ReadEvents(int64_t job, int64_t after_seq,
                                                        int max_events, int64_t max_bytes) override;
   absl::StatusOr<CancelOutcome> RequestCancel(absl::string_view tenant, absl::string_view job_id,
                                               absl::string_view reason, int64_t now_ms) override;
@@ -59,7 +63,8 @@ class SqliteJobStore final : public JobStore {
 
   SqliteDatabase& database_;
   const SqliteJobStoreOptions options_;
-  std::mt19937_64 random_;  // used by the writer's thread alone
+  std::mt19937_64 random_;   // used by the writer's thread alone
+  SqliteSchedule schedule_;  // likewise
 };
 
 }  // namespace qb::server

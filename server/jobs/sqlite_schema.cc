@@ -132,6 +132,89 @@ CREATE TABLE worker(
   capabilities BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
 )sql",
+    R"sql(
+-- Names the work; NULL: shared with nobody.
+ALTER TABLE execution ADD COLUMN action TEXT;
+ALTER TABLE execution ADD COLUMN run_timeout_ms INTEGER NOT NULL DEFAULT 0;
+-- One execution of the same work at a time, but for those that are being cancelled.
+CREATE UNIQUE INDEX execution_in_flight ON execution(tenant, action, run_timeout_ms)
+  WHERE action IS NOT NULL AND state IN (1, 2, 3);
+DROP INDEX execution_expiring;
+
+-- NULL: that of the execution.
+ALTER TABLE job ADD COLUMN spec BLOB;
+ALTER TABLE job ADD COLUMN priority INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE job ADD COLUMN expires_ms INTEGER NOT NULL DEFAULT 0;
+-- 0: the job started the execution, 1: it joined, 2: it came when the result was there.
+ALTER TABLE job ADD COLUMN joined INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE job ADD COLUMN finished_ms INTEGER;
+-- Set when the job ended before its execution: it has the execution's events up to this one, then
+-- end_event.
+ALTER TABLE job ADD COLUMN detached_seq INTEGER;
+ALTER TABLE job ADD COLUMN end_event BLOB;
+ALTER TABLE job ADD COLUMN failure BLOB;
+UPDATE job SET (priority, expires_ms) =
+  (SELECT e.priority, e.expires_ms FROM execution AS e WHERE e.id = job.execution);
+CREATE INDEX job_expiring ON job(expires_ms) WHERE state = 1;
+
+-- The first result of each work; its execution has the artifacts.
+CREATE TABLE result_cache(
+  tenant TEXT NOT NULL REFERENCES tenant(id),
+  action TEXT NOT NULL,
+  compiler_build TEXT NOT NULL,
+  execution INTEGER NOT NULL REFERENCES execution(id),
+  PRIMARY KEY (tenant, action, compiler_build)
+) STRICT, WITHOUT ROWID;
+
+-- Jobs by state, so that nothing ever counts rows.
+CREATE TABLE counter(
+  tenant TEXT NOT NULL,
+  state INTEGER NOT NULL,
+  n INTEGER NOT NULL,
+  PRIMARY KEY (tenant, state)
+) STRICT, WITHOUT ROWID;
+INSERT INTO counter SELECT tenant, state, count(*) FROM job GROUP BY tenant, state;
+CREATE TRIGGER job_comes AFTER INSERT ON job BEGIN
+  INSERT INTO counter VALUES (new.tenant, new.state, 1) ON CONFLICT DO UPDATE SET n = n + 1;
+END;
+CREATE TRIGGER job_moves AFTER UPDATE OF state ON job WHEN new.state <> old.state BEGIN
+  UPDATE counter SET n = n - 1 WHERE tenant = old.tenant AND state = old.state;
+  INSERT INTO counter VALUES (new.tenant, new.state, 1) ON CONFLICT DO UPDATE SET n = n + 1;
+END;
+CREATE TRIGGER job_goes AFTER DELETE ON job BEGIN
+  UPDATE counter SET n = n - 1 WHERE tenant = old.tenant AND state = old.state;
+END;
+)sql",
+    R"sql(
+ALTER TABLE tenant ADD COLUMN weight INTEGER NOT NULL DEFAULT 1;
+-- What the work needs besides a slot.
+ALTER TABLE execution ADD COLUMN cpus INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE execution ADD COLUMN memory_bytes INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE execution ADD COLUMN gpus INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE execution ADD COLUMN scratch_bytes INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE execution ADD COLUMN prefers_gpu INTEGER NOT NULL DEFAULT 0;
+-- Workers that died while they ran it; part of losses.
+ALTER TABLE execution ADD COLUMN deaths INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE attempt ADD COLUMN gpus INTEGER NOT NULL DEFAULT 0;
+-- Share of its worker, in millionths.
+ALTER TABLE attempt ADD COLUMN cost_ppm INTEGER NOT NULL DEFAULT 1000000;
+-- The order of waiting work is kept in memory; this finds what it is made from.
+CREATE INDEX execution_live ON execution(id) WHERE state IN (1, 2, 3, 4);
+DROP INDEX execution_waiting;
+
+-- Counts the changes of jobs in the whole database.
+INSERT INTO meta VALUES ('revision', 0);
+ALTER TABLE job ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX job_changes ON job(tenant, revision);
+CREATE TRIGGER job_comes_revision AFTER INSERT ON job BEGIN
+  UPDATE meta SET value = value + 1 WHERE key = 'revision';
+  UPDATE job SET revision = (SELECT value FROM meta WHERE key = 'revision') WHERE id = new.id;
+END;
+CREATE TRIGGER job_moves_revision AFTER UPDATE OF state ON job WHEN new.state <> old.state BEGIN
+  UPDATE meta SET value = value + 1 WHERE key = 'revision';
+  UPDATE job SET revision = (SELECT value FROM meta WHERE key = 'revision') WHERE id = new.id;
+END;
+)sql",
 });
 
 absl::StatusOr<int64_t> ReadPragma(SqliteConnection& db, const char* sql) {

@@ -58,6 +58,11 @@ void SqliteWriter::Loop() {
     }
     const absl::Status committed = CommitBatch(batch);
     if (committed.ok()) {
+      moved_.ids.erase(moved_.ids.begin(),
+                       moved_.ids.begin() + static_cast<ptrdiff_t>(moved_.seen));
+    }
+    moved_.seen = 0;
+    if (committed.ok()) {
       Tell(batch);
     }
     {
@@ -107,7 +112,7 @@ absl::Status SqliteWriter::CommitBatch(const std::deque<Waiter*>& batch) {
 // Returns an error only when the whole batch is lost.
 absl::Status SqliteWriter::RunOne(Waiter& waiter) {
   QB_RETURN_IF_ERROR(connection_->Prepare("SAVEPOINT operation").Run());
-  WriteTx tx{*connection_, waiter.notice};
+  WriteTx tx{*connection_, waiter.notice, moved_};
   waiter.status = waiter.operation(tx);
   if (IsFatalStoreError(waiter.status)) {
     return waiter.status;
@@ -128,6 +133,7 @@ void SqliteWriter::Tell(const std::deque<Waiter*>& batch) {
   for (const Waiter* waiter : batch) {
     all.executions.insert(all.executions.end(), waiter->notice.executions.begin(),
                           waiter->notice.executions.end());
+    all.jobs_changed = all.jobs_changed || waiter->notice.jobs_changed;
     if (waiter->notice.leasable_from_ms.has_value()) {
       all.leasable_from_ms =
           std::min(all.leasable_from_ms.value_or(INT64_MAX), *waiter->notice.leasable_from_ms);
@@ -141,7 +147,8 @@ void SqliteWriter::Tell(const std::deque<Waiter*>& batch) {
     absl::MutexLock lock(&mutex_);
     listener = listener_;
   }
-  if (listener && (!all.executions.empty() || all.leasable_from_ms.has_value())) {
+  if (listener &&
+      (!all.executions.empty() || all.jobs_changed || all.leasable_from_ms.has_value())) {
     listener(all);
   }
 }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -27,10 +28,19 @@ struct SqliteWriterOptions {
   std::function<void(const absl::Status&)> on_fatal;
 };
 
+// Executions whose state or place in the queue changed. `seen`: how many of them a cache has read
+// again in the batch under way; they are dropped when the batch is committed and come again when it
+// is not.
+struct MovedExecutions {
+  std::vector<int64_t> ids;
+  size_t seen = 0;
+};
+
 // What an operation works with.
 struct WriteTx {
   SqliteConnection& db;
-  CommitNotice& notice;  // told to the listener if the operation succeeds
+  CommitNotice& notice;    // told to the listener if the operation succeeds
+  MovedExecutions& moved;  // kept also when the operation fails: reading one again is harmless
 };
 
 // Thread-safe. A batch is: BEGIN IMMEDIATE; a SAVEPOINT for each operation, rolled back alone when
@@ -67,7 +77,8 @@ class SqliteWriter {
 
   std::unique_ptr<SqliteConnection> connection_;  // the thread's alone
   const SqliteWriterOptions options_;
-  absl::Status fatal_;  // the thread's alone
+  absl::Status fatal_;     // the thread's alone
+  MovedExecutions moved_;  // the thread's alone
   absl::Mutex mutex_;
   CommitListener listener_ ABSL_GUARDED_BY(mutex_);
   std::deque<Waiter*> queue_ ABSL_GUARDED_BY(mutex_);

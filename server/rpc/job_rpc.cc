@@ -56,9 +56,23 @@ class JobRpc final : public pb::JobService::CallbackService {
   grpc::ServerWriteReactor<pb::ReadLogResponse>* ReadLog(
       grpc::CallbackServerContext* context, const pb::ReadLogRequest* request) override {
     return FrameWriter<pb::ReadLogResponse>::Start(
-        context, pool_, [=, this](const std::function<void()>& /*wake*/) {
-          return service_.ReadLog(CallerOf(*context), *request);
+        context, pool_, [=, this](std::function<void()> wake) {
+          return service_.ReadLog(CallerOf(*context), *request, std::move(wake));
         });
+  }
+  grpc::ServerWriteReactor<pb::WatchJobsResponse>* WatchJobs(
+      grpc::CallbackServerContext* context, const pb::WatchJobsRequest* request) override {
+    return FrameWriter<pb::WatchJobsResponse>::Start(
+        context, pool_, [=, this](std::function<void()> wake) {
+          return service_.WatchJobs(CallerOf(*context), *request, std::move(wake));
+        });
+  }
+  grpc::ServerUnaryReactor* CountJobs(grpc::CallbackServerContext* context,
+                                      const pb::CountJobsRequest* request,
+                                      pb::CountJobsResponse* response) override {
+    return RunUnary(context, pool_, [=, this] {
+      return service_.CountJobs(CallerOf(*context), *request, *response);
+    });
   }
 
  private:

@@ -43,6 +43,16 @@ absl::Status MakeFolders(const std::string& path) {
   }
 }
 
+absl::Status SyncFile(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) {
+    return FileError(errno, "open", path);
+  }
+  const int failed = fsync(fd) != 0 ? errno : 0;
+  close(fd);
+  return failed == 0 ? absl::OkStatus() : FileError(failed, "sync", path);
+}
+
 absl::Status SyncFolder(const std::string& path) {
   const std::string& folder = path.empty() ? std::string(".") : path;
   const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

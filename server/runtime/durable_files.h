@@ -15,6 +15,9 @@ absl::Status FileError(int errno_value, absl::string_view what, absl::string_vie
 // Makes `path` and its parents with mode 0700 where they do not exist, and syncs what it made.
 absl::Status MakeFolders(const std::string& path);
 
+// Makes the bytes of a file durable. Errors: NotFound when there is no such file.
+absl::Status SyncFile(const std::string& path);
+
 // Makes the names in a folder durable. "" is the working folder.
 absl::Status SyncFolder(const std::string& path);
 

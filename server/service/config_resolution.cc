@@ -124,9 +124,28 @@ std::string ToJson(const CompileConfig& config) {
       .Dump();
 }
 
+// The settings without those that change nothing in the compiled model, the device, and the
+// overrides that exist only on the command line.
+std::string IdentityJson(const CompileConfig& config, const qbc::v1::JobSpec& spec) {
+  Json others = Json::Object();
+  const std::string& text = spec.config().overrides_json();
+  const Json overrides = text.empty() ? Json::Object() : Json::Parse(text).value_or(Json::Object());
+  for (const auto& [name, value] : overrides.members()) {
+    if (std::none_of(kSettings.begin(), kSettings.end(),
+                     [&](const Setting& setting) { return setting.flag == name; })) {
+      others.Set(name, value);
+    }
+  }
+  return Json::Object()
+      .Set("config", config.ToGroupedJson(/*reduced=*/true))
+      .Set("device", config.Get("device"))
+      .Set("overrides", std::move(others))
+      .Dump();
+}
+
 }  // namespace
 
-std::string ResolveConfigJson(const qbc::v1::JobSpec& spec, std::vector<Violation>& violations) {
+ResolvedConfig ResolveConfig(const qbc::v1::JobSpec& spec, std::vector<Violation>& violations) {
   const size_t before = violations.size();
   const ConfigSources sources = MakeSources(spec, violations);
   const absl::StatusOr<CompileConfig> config = CompileConfig::Resolve(sources);
@@ -144,7 +163,11 @@ std::string ResolveConfigJson(const qbc::v1::JobSpec& spec, std::vector<Violatio
              "a job takes its samples from spec.calibration (--calib-data-path), not from ",
              "paths in a file (", config->Origin("calibDataPaths"), ")")});
   }
-  return violations.size() == before ? ToJson(*config) : "";
+  if (violations.size() != before) {
+    return ResolvedConfig();
+  }
+  return ResolvedConfig{ToJson(*config), IdentityJson(*config, spec),
+                        config->Get("device").as_string() == "gpu"};
 }
 
 }  // namespace qb::server

@@ -9,9 +9,16 @@
 
 namespace qb::server {
 
-// Resolves preset, file text, overrides, device and threads of `spec` for its target. Returns
-// Job.resolved_config_json. Appends every problem, CONFIG_ERROR or TARGET_ERROR, with the setting's
-// path or the request's field; the result is "" then.
-std::string ResolveConfigJson(const qbc::v1::JobSpec& spec, std::vector<Violation>& violations);
+struct ResolvedConfig {
+  std::string json;  // Job.resolved_config_json
+  // Only what the compiled model depends on: equal for equal work, wherever the values came from.
+  std::string identity_json;
+  bool prefers_gpu = false;  // the device is "gpu", which is the default
+};
+
+// Resolves preset, file text, overrides, device and threads of `spec` for its target. Appends every
+// problem, CONFIG_ERROR or TARGET_ERROR, with the setting's path or the request's field; the result
+// is empty then.
+ResolvedConfig ResolveConfig(const qbc::v1::JobSpec& spec, std::vector<Violation>& violations);
 
 }  // namespace qb::server

@@ -29,14 +29,14 @@ qbc::v1::JobSpec SpecWith(const std::string& file_text) {
 
 Json Resolved(const qbc::v1::JobSpec& spec) {
   std::vector<Violation> violations;
-  const std::string text = ResolveConfigJson(spec, violations);
+  const std::string text = ResolveConfig(spec, violations).json;
   EXPECT_THAT(violations, IsEmpty());
   return Json::Parse(text).value_or(Json());
 }
 
 std::vector<Violation> ViolationsOf(const qbc::v1::JobSpec& spec) {
   std::vector<Violation> violations;
-  EXPECT_EQ(ResolveConfigJson(spec, violations), "");
+  EXPECT_EQ(ResolveConfig(spec, violations).json, "");
   return violations;
 }
 
@@ -76,8 +76,26 @@ TEST(ConfigResolution, APresetIsAnOriginAndSilencesTheFileAloud) {
 
 TEST(ConfigResolution, EqualSpecsGiveEqualText) {
   std::vector<Violation> violations;
-  EXPECT_EQ(ResolveConfigJson(SpecWith("debug: true"), violations),
-            ResolveConfigJson(SpecWith("{\"debug\": true}"), violations));
+  EXPECT_EQ(ResolveConfig(SpecWith("debug: true"), violations).json,
+            ResolveConfig(SpecWith("{\"debug\": true}"), violations).json);
+}
+
+TEST(ConfigResolution, IdentityForgetsWhereValuesCameFrom) {
+  std::vector<Violation> violations;
+  const ResolvedConfig by_file = ResolveConfig(SpecWith("inferenceScheme: single\n"), violations);
+  qbc::v1::JobSpec spec = SpecWith("");
+  spec.mutable_config()->set_overrides_json(R"({"inference-scheme": "single"})");
+  spec.set_threads(3);
+  const ResolvedConfig by_flag = ResolveConfig(spec, violations);
+  EXPECT_NE(by_file.json, by_flag.json);
+  EXPECT_EQ(by_file.identity_json, by_flag.identity_json);
+  EXPECT_TRUE(by_flag.prefers_gpu);
+  spec.mutable_config()->set_overrides_json(
+      R"({"inference-scheme": "single", "input-shape": ["x:1x3x8x8"]})");
+  EXPECT_NE(ResolveConfig(spec, violations).identity_json, by_flag.identity_json);
+  spec.set_device("cpu");
+  EXPECT_FALSE(ResolveConfig(spec, violations).prefers_gpu);
+  EXPECT_THAT(violations, IsEmpty());
 }
 
 TEST(ConfigResolution, AllMistakesOfAllSourcesComeTogether) {

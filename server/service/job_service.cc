@@ -16,8 +16,12 @@
 #include "core/base/digest.h"
 #include "core/base/status_macros.h"
 #include "core/base/uuid.h"
+#include "server/events/jobs_stream.h"
+#include "server/events/log_stream.h"
 #include "server/jobs/job_failure.h"
+#include "server/service/action_digest.h"
 #include "server/service/config_resolution.h"
+#include "server/service/resource_needs.h"
 #include "server/service/status_details.h"
 
 namespace qb::server {
@@ -27,7 +31,7 @@ constexpr size_t kMaxRequestIdBytes = 64;
 constexpr size_t kMaxCancelReasonBytes = 256;
 constexpr size_t kMissingInMessage = 20;
 constexpr size_t kMissingInPayload = 50;  // 65 bytes each: well below the 8 KiB of all trailers
-constexpr int64_t kLogPieceBytes = int64_t{256} << 10;
+constexpr int kWatchedJobsPerFrame = 100;
 
 // Equal messages give equal text: map fields are sorted. Only compared within one database.
 std::string Fingerprint(const google::protobuf::Message& message) {
@@ -162,33 +166,6 @@ class SubscribedStream final : public FrameSource<pb::WatchJobResponse> {
   WatchStream stream_;
 };
 
-class LogStream final : public FrameSource<pb::ReadLogResponse> {
- public:
-  LogStream(AttemptLogs& logs, int64_t execution, int32_t attempt, int64_t offset, int64_t limit)
-      : logs_(logs), execution_(execution), attempt_(attempt), offset_(offset), left_(limit) {}
-
-  absl::StatusOr<StreamStep> Next(pb::ReadLogResponse& frame) override {
-    QB_ASSIGN_OR_RETURN(LogPiece piece,
-                        logs_.Read(execution_, attempt_, offset_, std::min(left_, kLogPieceBytes)));
-    if (piece.data.empty()) {
-      return StreamStep::kEnd;
-    }
-    offset_ = piece.offset + static_cast<int64_t>(piece.data.size());
-    left_ -= static_cast<int64_t>(piece.data.size());
-    frame.set_offset(piece.offset);
-    frame.set_attempt(attempt_);
-    frame.set_data(std::move(piece.data));
-    return StreamStep::kSend;
-  }
-
- private:
-  AttemptLogs& logs_;
-  const int64_t execution_;
-  const int32_t attempt_;
-  int64_t offset_;
-  int64_t left_;
-};
-
 }  // namespace
 
 JobService::JobService(const JobServiceParts& parts, JobServiceOptions options)
@@ -221,8 +198,13 @@ absl::Status JobService::SubmitJob(const Caller& caller, const pb::SubmitJobRequ
   }
   job.spec = request.spec();
   std::vector<Violation> violations;
-  job.resolved_config_json = CheckSpec(SpecForm::kComplete, job.spec, violations);
+  ResolvedConfig config = CheckSpec(SpecForm::kComplete, job.spec, violations);
   QB_RETURN_IF_ERROR(ViolationsStatus(violations));
+  job.action = ActionDigest(job.spec, config.identity_json);
+  job.compiler_builds = dispatcher_.CompilerBuilds();
+  job.needs = NeedsOf(job.spec);
+  job.prefers_gpu = config.prefers_gpu;
+  job.resolved_config_json = std::move(config.json);
   QB_RETURN_IF_ERROR(CheckInputsStored(caller, job.spec));
   job.now_ms = clock_.WallMs();
   job.id = MakeUuidV7(job.now_ms);
@@ -232,14 +214,14 @@ absl::Status JobService::SubmitJob(const Caller& caller, const pb::SubmitJobRequ
   return absl::OkStatus();
 }
 
-std::string JobService::CheckSpec(SpecForm form, pb::JobSpec& spec,
-                                  std::vector<Violation>& violations) const {
+ResolvedConfig JobService::CheckSpec(SpecForm form, pb::JobSpec& spec,
+                                     std::vector<Violation>& violations) const {
   CheckJobSpec(options_.limits, options_.targets, form, spec, violations);
   const bool readable =
       static_cast<int64_t>(spec.config().file_text().size()) <= options_.limits.max_config_bytes &&
       static_cast<int64_t>(spec.config().overrides_json().size()) <=
           options_.limits.max_overrides_bytes;
-  return readable ? ResolveConfigJson(spec, violations) : "";
+  return readable ? ResolveConfig(spec, violations) : ResolvedConfig();
 }
 
 absl::Status JobService::ValidateJob(const Caller& caller, const pb::ValidateJobRequest& request,
@@ -247,7 +229,7 @@ absl::Status JobService::ValidateJob(const Caller& caller, const pb::ValidateJob
   QB_RETURN_IF_ERROR(Authorize(caller, {ResourceKind::kJob, caller.tenant}, Verb::kCreate));
   pb::JobSpec spec = request.spec();
   std::vector<Violation> violations;
-  response.set_resolved_config_json(CheckSpec(SpecForm::kPartial, spec, violations));
+  response.set_resolved_config_json(CheckSpec(SpecForm::kPartial, spec, violations).json);
   for (const Violation& violation : violations) {
     pb::FieldViolation* item = response.add_violations();
     item->set_field(violation.field);
@@ -282,7 +264,17 @@ absl::Status JobService::GetJob(const Caller& caller, const pb::GetJobRequest& r
   QB_RETURN_IF_ERROR(Authorize(caller, {ResourceKind::kJob, caller.tenant}, Verb::kRead));
   QB_RETURN_IF_ERROR(CheckJobId(request.job_id()));
   QB_ASSIGN_OR_RETURN(response, store_.GetJob(caller.tenant, request.job_id()));
+  ExplainWait(response);
   return absl::OkStatus();
+}
+
+void JobService::ExplainWait(pb::Job& job) const {
+  if (IsWaiting(job.state())) {
+    if (std::string why = dispatcher_.WhyNobody(job.spec().target_device(), NeedsOf(job.spec()));
+        !why.empty()) {
+      job.set_wait_reason(std::move(why));
+    }
+  }
 }
 
 absl::Status JobService::ListJobs(const Caller& caller, const pb::ListJobsRequest& request,
@@ -291,8 +283,10 @@ absl::Status JobService::ListJobs(const Caller& caller, const pb::ListJobsReques
   QB_ASSIGN_OR_RETURN(const JobQuery query, ToQuery(caller, request, options_));
   QB_ASSIGN_OR_RETURN(JobPage page, store_.ListJobs(query));
   for (pb::Job& job : page.jobs) {
+    ExplainWait(job);
     *response.add_jobs() = std::move(job);
   }
+  response.set_revision(page.revision);
   if (page.next_before_row > 0) {
     response.set_next_page_token(
         absl::StrCat(page.next_before_row, ".", TokenTag(caller, request)));
@@ -328,24 +322,62 @@ absl::StatusOr<std::unique_ptr<FrameSource<pb::WatchJobResponse>>> JobService::W
   const int64_t ticket = hub_.Subscribe(position.execution, std::move(wake));
   return std::make_unique<SubscribedStream>(
       hub_, ticket,
-      WatchStream({store_, hub_, clock_}, options_.watch, position, request.after_seq()));
+      WatchStream({store_, hub_, clock_}, options_.watch, position, request.after_seq(),
+                  request.compact()));
+}
+
+absl::StatusOr<std::unique_ptr<FrameSource<pb::WatchJobsResponse>>> JobService::WatchJobs(
+    const Caller& caller, const pb::WatchJobsRequest& request, std::function<void()> wake) {
+  QB_RETURN_IF_ERROR(Authorize(caller, {ResourceKind::kJob, caller.tenant}, Verb::kRead));
+  if (request.filter().states_size() > 0) {
+    return absl::InvalidArgumentError(
+        "filter.states: not accepted here: a job that leaves a state would vanish unseen");
+  }
+  if (request.after_revision() < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("after_revision: ", request.after_revision(), ": expected 0 or more"));
+  }
+  pb::ListJobsRequest like;
+  *like.mutable_filter() = request.filter();
+  like.set_view(request.view());
+  QB_ASSIGN_OR_RETURN(JobQuery query, ToQuery(caller, like, options_));
+  query.limit = kWatchedJobsPerFrame;
+  return std::make_unique<JobsStream>(store_, hub_, clock_, std::move(query),
+                                      request.after_revision(), options_.watch.idle_ms,
+                                      std::move(wake), [this](pb::Job& job) { ExplainWait(job); });
+}
+
+absl::Status JobService::CountJobs(const Caller& caller, const pb::CountJobsRequest& /*request*/,
+                                   pb::CountJobsResponse& response) {
+  QB_RETURN_IF_ERROR(Authorize(caller, {ResourceKind::kJob, caller.tenant}, Verb::kRead));
+  QB_ASSIGN_OR_RETURN(const auto counts, store_.CountJobs(caller.tenant));
+  for (const auto& [state, count] : counts) {
+    pb::JobCount* entry = response.add_counts();
+    entry->set_state(state);
+    entry->set_count(count);
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<FrameSource<pb::ReadLogResponse>>> JobService::ReadLog(
-    const Caller& caller, const pb::ReadLogRequest& request) {
+    const Caller& caller, const pb::ReadLogRequest& request, std::function<void()> wake) {
   QB_RETURN_IF_ERROR(Authorize(caller, {ResourceKind::kJob, caller.tenant}, Verb::kRead));
   QB_RETURN_IF_ERROR(CheckJobId(request.job_id()));
   QB_ASSIGN_OR_RETURN(const JobPosition position, store_.FindJob(caller.tenant, request.job_id()));
-  const int32_t attempt = request.attempt() == 0 ? position.attempt_count : request.attempt();
-  if (attempt < 0 || attempt > position.attempt_count || request.offset() < 0 ||
-      request.limit() < 0) {
-    return absl::OutOfRangeError(
-        absl::StrCat("attempt ", attempt, ", offset ", request.offset(), ", limit ",
-                     request.limit(), ": the job has attempts 1 to ", position.attempt_count,
-                     "; offset and limit are 0 or more"));
+  LogRange range;
+  range.attempt = request.attempt() == 0 ? position.attempt_count : request.attempt();
+  if (range.attempt < 0 || range.attempt > position.attempt_count || request.limit() < 0) {
+    return absl::OutOfRangeError(absl::StrCat("attempt ", range.attempt, ", limit ",
+                                              request.limit(), ": the job has attempts 1 to ",
+                                              position.attempt_count, "; limit is 0 or more"));
   }
-  return std::make_unique<LogStream>(logs_, position.execution, attempt, request.offset(),
-                                     request.limit() == 0 ? INT64_MAX : request.limit());
+  range.tenant = caller.tenant;
+  range.job_id = request.job_id();
+  range.execution = position.execution;
+  range.offset = request.offset();
+  range.limit = request.limit() == 0 ? INT64_MAX : request.limit();
+  range.follow = request.follow();
+  return std::make_unique<LogStream>(store_, logs_, hub_, std::move(range), std::move(wake));
 }
 
 }  // namespace qb::server

@@ -20,6 +20,7 @@
 #include "server/jobs/job_store.h"
 #include "server/runtime/clock.h"
 #include "server/runtime/frame_source.h"
+#include "server/service/config_resolution.h"
 #include "server/service/job_spec_check.h"
 
 namespace qb::server {
@@ -61,11 +62,18 @@ class JobService {
   absl::StatusOr<std::unique_ptr<FrameSource<pb::WatchJobResponse>>> WatchJob(
       const Caller& caller, const pb::WatchJobRequest& request, std::function<void()> wake);
   absl::StatusOr<std::unique_ptr<FrameSource<pb::ReadLogResponse>>> ReadLog(
-      const Caller& caller, const pb::ReadLogRequest& request);
+      const Caller& caller, const pb::ReadLogRequest& request, std::function<void()> wake);
+  absl::StatusOr<std::unique_ptr<FrameSource<pb::WatchJobsResponse>>> WatchJobs(
+      const Caller& caller, const pb::WatchJobsRequest& request, std::function<void()> wake);
+  absl::Status CountJobs(const Caller& caller, const pb::CountJobsRequest& request,
+                         pb::CountJobsResponse& response);
 
  private:
   // Every check that needs no blob. Returns the resolved settings.
-  std::string CheckSpec(SpecForm form, pb::JobSpec& spec, std::vector<Violation>& violations) const;
+  ResolvedConfig CheckSpec(SpecForm form, pb::JobSpec& spec,
+                           std::vector<Violation>& violations) const;
+  // Says so when no connected worker can run a job that waits.
+  void ExplainWait(pb::Job& job) const;
   absl::Status CheckInputsStored(const Caller& caller, const pb::JobSpec& spec);
 
   JobStore& store_;

@@ -31,6 +31,8 @@ class SpecCheck {
     CheckInputs();
     CheckScalars();
     CheckLabels();
+    CheckCachePolicy();
+    CheckResources();
     CheckConfigSizes();
     CheckTimes();
   }
@@ -111,6 +113,27 @@ class SpecCheck {
     if (spec_.priority() < -100 || spec_.priority() > 100) {
       Add("spec.priority", spec_.priority(), ": expected -100 to 100");
     }
+  }
+
+  void CheckCachePolicy() {
+    if (!pb::CachePolicy_IsValid(spec_.cache_policy())) {
+      Add("spec.cache_policy", static_cast<int>(spec_.cache_policy()),
+          ": expected USE, REFRESH or BYPASS");
+    }
+  }
+
+  void CheckResources() {
+    const pb::Resources& resources = spec_.resources();
+    constexpr int64_t kMaxBytes = int64_t{1} << 50;
+    const auto check = [&](absl::string_view field, int64_t value, int64_t most) {
+      if (value < 0 || value > most) {
+        Add(absl::StrCat("spec.resources.", field), value, ": expected 0 to ", most);
+      }
+    };
+    check("cpus", resources.cpus(), 4096);
+    check("memory_bytes", resources.memory_bytes(), kMaxBytes);
+    check("gpus", resources.gpus(), 64);
+    check("scratch_bytes", resources.scratch_bytes(), kMaxBytes);
   }
 
   void CheckLabels() {

@@ -122,5 +122,19 @@ TEST(JobSpecCheck, NamesTheFieldThatIsWrong) {
   }
 }
 
+TEST(JobSpecCheck, ResourcesAndCachePolicyHaveRanges) {
+  JobSpec spec = GoodSpec();
+  spec.mutable_resources()->set_gpus(64);
+  spec.set_cache_policy(qbc::v1::CACHE_POLICY_BYPASS);
+  EXPECT_THAT(Check(spec), IsEmpty());
+  spec.mutable_resources()->set_gpus(65);
+  spec.mutable_resources()->set_memory_bytes(-1);
+  spec.set_cache_policy(static_cast<qbc::v1::CachePolicy>(9));
+  EXPECT_THAT(Check(spec), ::testing::UnorderedElementsAre(
+                               ::testing::Field(&Violation::field, "spec.resources.gpus"),
+                               ::testing::Field(&Violation::field, "spec.resources.memory_bytes"),
+                               ::testing::Field(&Violation::field, "spec.cache_policy")));
+}
+
 }  // namespace
 }  // namespace qb::server

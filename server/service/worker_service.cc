@@ -112,6 +112,8 @@ absl::Status WorkerService::CompleteAttempt(const Caller& caller,
   completion.usage = request.usage();
   completion.now_ms = clock_.WallMs();
   const AttemptKey key = FromProto(request.key());
+  // A job that has ended keeps its log, whatever happens to the power.
+  QB_RETURN_IF_ERROR(logs_.Sync(key.execution, key.attempt));
   QB_ASSIGN_OR_RETURN(const CompletionOutcome outcome, store_.Complete(key, completion));
   dispatcher_.AttemptEnded(key);
   response.set_job_state(outcome.state);

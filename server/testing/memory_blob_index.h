@@ -15,7 +15,7 @@
 namespace qb::server::testing {
 
 // Thread-safe.
-class MemoryBlobIndex final : public BlobIndex {
+class MemoryBlobIndex : public BlobIndex {
  public:
   absl::StatusOr<std::vector<std::optional<int64_t>>> FindSizes(
       absl::string_view tenant, absl::Span<const std::string> digests) override {

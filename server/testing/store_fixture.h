@@ -25,7 +25,7 @@ class StoreFixture : public ::testing::Test {
  protected:
   void SetUp() override { Open(); }
 
-  void Open() {
+  virtual void Open() {
     auto database = SqliteDatabase::Open(folder_.File("qbc.db"), SqliteDatabaseOptions());
     ASSERT_TRUE(database.ok()) << database.status();
     database_ = *std::move(database);
@@ -33,7 +33,7 @@ class StoreFixture : public ::testing::Test {
     store_ = std::make_unique<SqliteJobStore>(*database_, store_options_);
   }
 
-  void Reopen() {
+  virtual void Reopen() {
     store_.reset();
     index_.reset();
     database_.reset();
@@ -79,15 +79,20 @@ class StoreFixture : public ::testing::Test {
     return outcome.ok() ? outcome->leased : std::vector<LeasedAttempt>();
   }
 
+  // Makes a file known, as if the tenant had uploaded it.
+  virtual void AddBlob(const pb::Artifact& artifact) {
+    EXPECT_TRUE(index_
+                    ->AddBlob({"default", "u", artifact.sha256(), artifact.size_bytes(), 0},
+                              clock_.WallMs())
+                    .ok());
+  }
+
   pb::Artifact StoreArtifact(const std::string& bytes) {
     pb::Artifact artifact;
     artifact.set_name("model.mxq");
     artifact.set_sha256(Sha256Hex(bytes));
     artifact.set_size_bytes(static_cast<int64_t>(bytes.size()));
-    EXPECT_TRUE(index_
-                    ->AddBlob({"default", "u", artifact.sha256(), artifact.size_bytes(), 0},
-                              clock_.WallMs())
-                    .ok());
+    AddBlob(artifact);
     return artifact;
   }
 
@@ -111,7 +116,7 @@ class StoreFixture : public ::testing::Test {
   std::vector<pb::JobEvent> Events(const std::string& id, int64_t after_seq = 0) {
     const auto position = store_->FindJob("default", id);
     EXPECT_TRUE(position.ok()) << position.status();
-    const auto events = store_->ReadEvents(position->execution, after_seq, 10'000, 1 << 30);
+    const auto events = store_->ReadEvents(position->job, after_seq, 10'000, 1 << 30);
     EXPECT_TRUE(events.ok()) << events.status();
     return *events;
   }
@@ -150,7 +155,7 @@ class StoreFixture : public ::testing::Test {
   SqliteJobStoreOptions store_options_;
   std::unique_ptr<SqliteDatabase> database_;
   std::unique_ptr<SqliteBlobIndex> index_;
-  std::unique_ptr<SqliteJobStore> store_;
+  std::unique_ptr<JobStore> store_;
 };
 
 }  // namespace qb::server::testing

@@ -55,7 +55,7 @@ def run_with_real_compiler(chaos_run, seed, arguments):
     print(f"seed {seed}: the real compiler on {os.path.basename(model)}")
     return chaos_run.run_seed(seed, arguments.jobs, arguments.kills, compiler="qbcompiler",
                               make_job=lambda rng, tag: chaos_jobs.Job("example", data,
-                                                                       path="model.onnx"))
+                                                                       path="model.onnx", alone=True))
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ class Job:
     output: typing.Optional[bytes] = None
     cancel: bool = False  # to be cancelled once it runs
     path: str = "model.txt"
+    alone: bool = False  # equal jobs must not share one run
 
 
 def succeeding(name, lines, size=1000):

@@ -18,6 +18,7 @@ import chaos_jobs  # noqa: E402
 import checker  # noqa: E402
 from client import Client  # noqa: E402
 from cluster import Cluster  # noqa: E402
+from proto.qbc.v1 import job_pb2  # noqa: E402
 
 CLIENTS = 16
 LEASE_TTL_S = 2
@@ -90,8 +91,11 @@ class Run:
         """Submits its share at once, then follows it to the end."""
         try:
             for number in numbers:
-                self.ids[number] = self.client.submit(self.jobs[number].model,
-                                                      path=self.jobs[number].path)
+                job = self.jobs[number]
+                policy = (job_pb2.CACHE_POLICY_BYPASS if job.alone
+                          else job_pb2.CACHE_POLICY_UNSPECIFIED)
+                self.ids[number] = self.client.submit(job.model, path=job.path,
+                                                      cache_policy=policy)
             cancels = [number for number in numbers if self.jobs[number].cancel]
             for number in cancels + [n for n in numbers if n not in cancels]:
                 self.follow(number)

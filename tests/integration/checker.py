@@ -7,7 +7,8 @@ from client import is_terminal_event, sha256
 from proto.qbc.v1 import job_pb2
 
 # A job that lost this many attempts may have been given up.
-LOSSES_BEFORE_GIVING_UP = 3
+# The loss that ends a job is not followed by RETRY_WAIT: after three dead workers there are two.
+LOSSES_BEFORE_GIVING_UP = 2
 GIVEN_UP = {job_pb2.FAILURE_REASON_WORKER_LOST, job_pb2.FAILURE_REASON_POISON}
 
 

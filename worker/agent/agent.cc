@@ -102,12 +102,34 @@ void Agent::SlotLoop() {
     log_(LogLevel::kInfo, absl::StrCat("job ", attempt->job_id(), " fence ", attempt->key().fence(),
                                        ": ", attempt->summary()));
     absl::MutexLock lock(&mutex_);
-    held_.erase(attempt->key().fence());
+    const int64_t fence = attempt->key().fence();
+    gpus_.GiveBack(held_gpus_[fence]);
+    held_gpus_.erase(fence);
+    held_.erase(fence);
     Changed();
   }
 }
 
+void Agent::CheckGpus() {
+  if (options_.gpus == nullptr || absl::Now() < next_gpu_check_) {
+    return;
+  }
+  next_gpu_check_ = absl::Now() + options_.gpu_check_interval;
+  const absl::StatusOr<std::vector<std::string>> names = options_.gpus();
+  if (!names.ok()) {
+    log_(LogLevel::kWarning, absl::StrCat("GPUs: ", names.status().message()));
+  }
+  const GpuSlots::Change change = gpus_.Update(names.ok() ? *names : std::vector<std::string>());
+  for (const std::string& name : change.gone) {
+    log_(LogLevel::kError, absl::StrCat("GPU ", name, " has disappeared: its slot is closed"));
+  }
+  for (const std::string& name : change.come) {
+    log_(LogLevel::kInfo, absl::StrCat("GPU ", name, " is there"));
+  }
+}
+
 absl::Status Agent::SyncOnce() {
+  CheckGpus();
   v1::SyncRequest request;
   {
     absl::MutexLock lock(&mutex_);
@@ -141,6 +163,9 @@ v1::SyncRequest Agent::BuildRequest() {
   request.set_worker_id(options_.worker_id);
   request.set_epoch(options_.epoch);
   *request.mutable_capabilities() = options_.capabilities;
+  for (std::string& name : gpus_.Names()) {
+    *request.mutable_capabilities()->add_gpus() = std::move(name);
+  }
   for (const auto& [fence, attempt] : held_) {
     v1::HeldAttempt* held = request.add_held();
     *held->mutable_key() = attempt->key();
@@ -170,7 +195,16 @@ void Agent::Apply(const v1::SyncResponse& response) {
     if (shutting_down_ || !room || held_.count(fence) > 0) {
       continue;
     }
-    auto attempt = std::make_unique<Attempt>(assignment, options_.attempt, stub_, runner_);
+    absl::StatusOr<std::vector<std::string>> gpus = gpus_.Take(assignment.gpus());
+    if (!gpus.ok()) {
+      log_(LogLevel::kWarning,
+           absl::StrCat("job ", assignment.job_id(), " is not taken: ", gpus.status().message()));
+      continue;
+    }
+    AttemptSettings settings = options_.attempt;
+    settings.gpus = *gpus;
+    held_gpus_[fence] = *std::move(gpus);
+    auto attempt = std::make_unique<Attempt>(assignment, std::move(settings), stub_, runner_);
     waiting_.push_back(attempt.get());
     held_.emplace(fence, std::move(attempt));
   }

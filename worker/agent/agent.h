@@ -20,6 +20,7 @@
 #include "proto/qbc/v1/worker_service.pb.h"
 #include "worker/agent/attempt.h"
 #include "worker/agent/child_runner.h"
+#include "worker/agent/gpu_slots.h"
 #include "worker/agent/worker_stub.h"
 
 namespace qb::worker {
@@ -32,6 +33,9 @@ struct AgentOptions {
   absl::Duration max_wait = absl::Seconds(10);  // of one Sync
   // How long Shutdown waits for the server to take the last reports, beyond the kill grace.
   absl::Duration shutdown_patience = absl::Seconds(5);
+  GpuInventory gpus;  // null: there are none
+  // How often the inventory is asked. Default 30 s.
+  absl::Duration gpu_check_interval = absl::Seconds(30);
 };
 
 // Thread-safe: Run in one thread, Shutdown from any.
@@ -56,6 +60,7 @@ class Agent {
   void SlotLoop() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status SyncOnce() ABSL_LOCKS_EXCLUDED(mutex_);
   v1::SyncRequest BuildRequest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CheckGpus() ABSL_LOCKS_EXCLUDED(mutex_);
   void Apply(const v1::SyncResponse& response) ABSL_LOCKS_EXCLUDED(mutex_);
   void StopHeld(const v1::AttemptKey& key, StopReason reason) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // What the server was told last is out of date: ends a Sync that is under way.
@@ -71,9 +76,12 @@ class Agent {
   ChildRunner& runner_;
   const Log log_;
   CallHandle sync_handle_;
+  GpuSlots gpus_;
+  absl::Time next_gpu_check_ = absl::InfinitePast();  // of the thread in Run
 
   absl::Mutex mutex_;
-  std::map<int64_t, std::unique_ptr<Attempt>> held_ ABSL_GUARDED_BY(mutex_);  // by fence
+  std::map<int64_t, std::unique_ptr<Attempt>> held_ ABSL_GUARDED_BY(mutex_);       // by fence
+  std::map<int64_t, std::vector<std::string>> held_gpus_ ABSL_GUARDED_BY(mutex_);  // by fence
   std::deque<Attempt*> waiting_ ABSL_GUARDED_BY(mutex_);  // of held_, not yet in a slot
   bool changed_ ABSL_GUARDED_BY(mutex_) = false;          // since the last request was built
   bool sync_under_way_ ABSL_GUARDED_BY(mutex_) = false;

@@ -20,6 +20,16 @@ absl::Status ParseCount(absl::string_view name, const std::string& text, int lea
   return absl::OkStatus();
 }
 
+absl::Status ParseShortDuration(absl::string_view name, const std::string& text,
+                                absl::Duration& value) {
+  if (!absl::ParseDuration(text, &value) || value < absl::ZeroDuration() ||
+      value > absl::Hours(1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " '", text, "': accepted are durations like 500ms or 10s, up to 1h"));
+  }
+  return absl::OkStatus();
+}
+
 bool IsWorkerIdChar(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
          c == '.' || c == '-';
@@ -38,12 +48,12 @@ absl::Status SetFlag(absl::string_view name, const std::string& value, AgentFlag
     return ParseCount(name, value, 1, 256, flags.slots);
   } else if (name == "--threads-per-job") {
     return ParseCount(name, value, 0, 256, flags.threads_per_job);
+  } else if (name == "--gpus") {
+    flags.gpus = value;
+  } else if (name == "--gpu-check") {
+    return ParseShortDuration(name, value, flags.gpu_check);
   } else if (name == "--kill-grace") {
-    if (!absl::ParseDuration(value, &flags.kill_grace) || flags.kill_grace < absl::ZeroDuration() ||
-        flags.kill_grace > absl::Hours(1)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--kill-grace '", value, "': accepted are durations like 500ms or 10s"));
-    }
+    return ParseShortDuration(name, value, flags.kill_grace);
   } else {
     return absl::InvalidArgumentError(absl::StrCat("unknown flag '", name, "'; see --help"));
   }
@@ -100,6 +110,10 @@ absl::string_view AgentUsage() {
   --slots N               compiles at a time (default 1)
   --threads-per-job T     threads of a compile that asks for no number (default: CPUs / slots)
   --worker-id NAME        stable name of this worker (default: from host and work folder)
+  --gpus LIST             GPUs, each for one compile at a time: names as CUDA_VISIBLE_DEVICES takes
+                          them, with commas; none; file:PATH with one a line, read again now and
+                          then; auto asks nvidia-smi (default)
+  --gpu-check DURATION    how often the GPUs are looked for (default 30s)
   --kill-grace DURATION   between SIGTERM and SIGKILL of a compile (default 10s)
   --version, --help
 

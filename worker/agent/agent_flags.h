@@ -18,6 +18,8 @@ struct AgentFlags {
   int slots = 1;
   int threads_per_job = 0;  // 0: the CPUs divided by the slots, at least 1
   absl::Duration kill_grace = absl::Seconds(10);
+  std::string gpus = "auto";  // see MakeGpuInventory
+  absl::Duration gpu_check = absl::Seconds(30);
   bool help = false;
   bool version = false;
 };

@@ -126,8 +126,9 @@ absl::Status Attempt::FetchInputs() {
 }
 
 Verdict Attempt::RunCompiler(Outbox& outbox) {
-  const absl::StatusOr<ChildOptions> command = BuildCommand(
-      assignment_, settings_.compiler_binary, directory_->path(), settings_.default_threads);
+  const absl::StatusOr<ChildOptions> command =
+      BuildCommand(assignment_, settings_.compiler_binary, directory_->path(),
+                   settings_.default_threads, settings_.gpus);
   if (!command.ok()) {
     return AgentFailureVerdict(command.status(), "the assignment");
   }

@@ -21,9 +21,10 @@
 namespace qb::worker {
 
 struct AttemptSettings {
-  std::string work_dir;         // see WorkDirectory
-  std::string compiler_binary;  // absolute path
-  int default_threads = 1;      // of a compile process whose job asks for no number
+  std::string work_dir;           // see WorkDirectory
+  std::string compiler_binary;    // absolute path
+  int default_threads = 1;        // of a compile process whose job asks for no number
+  std::vector<std::string> gpus;  // all that the compile process may see
   absl::Duration kill_grace = absl::Seconds(10);
   absl::Duration report_interval = absl::Milliseconds(100);
   int64_t max_output_bytes = int64_t{64} << 30;  // of one file

@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 #include "core/base/status_macros.h"
 #include "worker/agent/attempt_directory.h"
@@ -57,13 +58,16 @@ absl::StatusOr<Command> CommandOf(v1::JobKind kind) {
 }
 
 // What the compiler may see of our environment: where its libraries are and how it is instrumented.
-std::vector<std::string> BuildEnvironment(const std::string& attempt_dir, int threads) {
+std::vector<std::string> BuildEnvironment(const std::string& attempt_dir, int threads,
+                                          const std::vector<std::string>& gpus) {
   std::vector<std::string> env = {
       "QBCOMPILER_JSONL=1",
       absl::StrCat("OMP_NUM_THREADS=", threads),
       absl::StrCat("HOME=", attempt_dir, "/tmp"),
       absl::StrCat("TMPDIR=", attempt_dir, "/tmp"),
       absl::StrCat(kAttemptDirVariable, "=", attempt_dir),
+      // Also when there are none: a process must not help itself to another one's.
+      absl::StrCat("CUDA_VISIBLE_DEVICES=", absl::StrJoin(gpus, ",")),
   };
   for (const char* name : {"PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "ASAN_OPTIONS",
                            "UBSAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS"}) {
@@ -94,7 +98,8 @@ std::string MainOutput(v1::JobKind kind) {
 
 absl::StatusOr<ChildOptions> BuildCommand(const v1::Assignment& assignment,
                                           const std::string& compiler_binary,
-                                          const std::string& attempt_dir, int default_threads) {
+                                          const std::string& attempt_dir, int default_threads,
+                                          const std::vector<std::string>& gpus) {
   QB_ASSIGN_OR_RETURN(const Command command, CommandOf(assignment.kind()));
   ChildOptions options;
   options.working_dir = attempt_dir;
@@ -129,7 +134,7 @@ absl::StatusOr<ChildOptions> BuildCommand(const v1::Assignment& assignment,
   if (!has_threads) {
     argv.insert(argv.end(), {"--threads", absl::StrCat(threads)});
   }
-  options.env = BuildEnvironment(attempt_dir, threads);
+  options.env = BuildEnvironment(attempt_dir, threads, gpus);
   return options;
 }
 

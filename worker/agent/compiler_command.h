@@ -31,10 +31,11 @@ std::string MainOutput(v1::JobKind kind);
 
 // The whole command. Paths are relative to the attempt's folder, in which the process runs, so that
 // its messages name the user's files and not the worker's folders. `default_threads` applies when
-// the job asks for no number.
+// the job asks for no number. The process sees `gpus` and no other.
 // Errors: InvalidArgument for an assignment that this agent does not understand.
 absl::StatusOr<ChildOptions> BuildCommand(const v1::Assignment& assignment,
                                           const std::string& compiler_binary,
-                                          const std::string& attempt_dir, int default_threads);
+                                          const std::string& attempt_dir, int default_threads,
+                                          const std::vector<std::string>& gpus = {});
 
 }  // namespace qb::worker

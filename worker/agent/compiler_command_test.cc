@@ -62,6 +62,14 @@ TEST(BuildCommand, KnowsTheKinds) {
   EXPECT_THAT(CommandLine(assignment), HasSubstr("kind 77"));
 }
 
+TEST(BuildCommand, ShowsTheProcessItsGpusAndNoOther) {
+  QB_ASSERT_OK_AND_ASSIGN(const ChildOptions none, BuildCommand(Full(), "/bin/qbc", "/w/7", 3));
+  EXPECT_THAT(none.env, ::testing::Contains("CUDA_VISIBLE_DEVICES="));
+  QB_ASSERT_OK_AND_ASSIGN(const ChildOptions two,
+                          BuildCommand(Full(), "/bin/qbc", "/w/7", 3, {"1", "3"}));
+  EXPECT_THAT(two.env, ::testing::Contains("CUDA_VISIBLE_DEVICES=1,3"));
+}
+
 TEST(BuildCommand, SetsTheEnvironment) {
   QB_ASSERT_OK_AND_ASSIGN(const ChildOptions options, BuildCommand(Full(), "/bin/qbc", "/w/7", 3));
   EXPECT_THAT(options.env, Contains("QBCOMPILER_JSONL=1"));

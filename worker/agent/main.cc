@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
@@ -25,6 +26,7 @@
 #include "worker/agent/attempt_directory.h"
 #include "worker/agent/child_runner.h"
 #include "worker/agent/compiler_binary.h"
+#include "worker/agent/gpu_slots.h"
 #include "worker/agent/grpc_worker_stub.h"
 
 namespace qb::worker {
@@ -70,6 +72,9 @@ AgentOptions MakeOptions(const AgentFlags& flags, const WorkDirectory& work,
   capabilities.set_memory_bytes(int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGE_SIZE));
   capabilities.set_host(HostName());
   capabilities.set_pid(::getpid());
+  std::error_code error;
+  const auto space = std::filesystem::space(work.path(), error);
+  capabilities.set_scratch_bytes(error ? 0 : static_cast<int64_t>(space.available));
   options.attempt.work_dir = work.path();
   options.attempt.compiler_binary = compiler;
   options.attempt.default_threads =
@@ -90,6 +95,8 @@ absl::Status RunAgent(const AgentFlags& flags, const sigset_t& signals) {
   QB_ASSIGN_OR_RETURN(const WorkDirectory work, WorkDirectory::Open(flags.work_dir));
   QB_ASSIGN_OR_RETURN(const std::string build, QueryCompilerBuild(compiler));
   AgentOptions options = MakeOptions(flags, work, compiler, build);
+  QB_ASSIGN_OR_RETURN(options.gpus, MakeGpuInventory(flags.gpus));
+  options.gpu_check_interval = flags.gpu_check;
   LogToStderr(LogLevel::kInfo,
               absl::StrCat("worker ", options.worker_id, ", ", flags.slots, " slots, compiler ",
                            build, ", server ", flags.server,

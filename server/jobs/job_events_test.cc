@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "server/testing/store_fixture.h"
+#include "server/testing/store_forms.h"
 
 namespace qb::server {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 using ::qb::testing::StatusIs;
 using ::testing::HasSubstr;
 
-class SqliteEventsTest : public testing::StoreFixture {
+class EventsTest : public testing::StoreFormsFixture {
  protected:
   void SetUp() override {
     StoreFixture::SetUp();
@@ -39,7 +39,7 @@ class SqliteEventsTest : public testing::StoreFixture {
   AttemptKey key_;
 };
 
-TEST_F(SqliteEventsTest, SendingAgainStoresNothingTwice) {
+TEST_P(EventsTest, SendingAgainStoresNothingTwice) {
   QB_ASSERT_OK_AND_ASSIGN(EventsOutcome outcome,
                           store_->AppendEvents(key_, {Phase(1, "a"), Phase(2, "b")}, 1));
   EXPECT_EQ(outcome.committed_seq, 2);
@@ -55,7 +55,7 @@ TEST_F(SqliteEventsTest, SendingAgainStoresNothingTwice) {
   ExpectSoundHistory(id_);
 }
 
-TEST_F(SqliteEventsTest, GapIsRefusedAndStoresNothing) {
+TEST_P(EventsTest, GapIsRefusedAndStoresNothing) {
   QB_ASSERT_OK(store_->AppendEvents(key_, {Phase(1, "a")}, 1));
   EXPECT_THAT(store_->AppendEvents(key_, {Phase(3, "c")}, 1),
               StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("expected 2")));
@@ -64,7 +64,7 @@ TEST_F(SqliteEventsTest, GapIsRefusedAndStoresNothing) {
   EXPECT_EQ(Events(id_).size(), 3u);  // QUEUED, RUNNING, a
 }
 
-TEST_F(SqliteEventsTest, DroppedProgressStillCountsAsStored) {
+TEST_P(EventsTest, DroppedProgressStillCountsAsStored) {
   const int64_t now = clock_.WallMs();
   QB_ASSERT_OK(store_->AppendEvents(key_, {Progress(1, 0.1)}, now));
   QB_ASSERT_OK_AND_ASSIGN(const EventsOutcome outcome,
@@ -75,7 +75,7 @@ TEST_F(SqliteEventsTest, DroppedProgressStillCountsAsStored) {
   EXPECT_DOUBLE_EQ(Get(id_).progress().fraction(), 0.2);
 }
 
-TEST_F(SqliteEventsTest, FractionNeverGoesBackAndStaysInRange) {
+TEST_P(EventsTest, FractionNeverGoesBackAndStaysInRange) {
   const int64_t now = clock_.WallMs();
   QB_ASSERT_OK(store_->AppendEvents(key_, {Phase(1, "a"), Progress(2, 0.5)}, now));
   QB_ASSERT_OK(store_->AppendEvents(key_, {Progress(3, 0.4)}, now + 1000));
@@ -88,7 +88,7 @@ TEST_F(SqliteEventsTest, FractionNeverGoesBackAndStaysInRange) {
   EXPECT_DOUBLE_EQ(Get(id_).progress().fraction(), 1.0);
 }
 
-TEST_F(SqliteEventsTest, NextAttemptNumbersItsEventsFromOneAndTheJobGoesOn) {
+TEST_P(EventsTest, NextAttemptNumbersItsEventsFromOneAndTheJobGoesOn) {
   QB_ASSERT_OK(store_->AppendEvents(key_, {Phase(1, "a"), Progress(2, 0.7)}, clock_.WallMs()));
   QB_ASSERT_OK(store_->LoseAttempts({key_}, "gone", clock_.WallMs()));
   clock_.AdvanceMs(10'000);
@@ -99,7 +99,7 @@ TEST_F(SqliteEventsTest, NextAttemptNumbersItsEventsFromOneAndTheJobGoesOn) {
   ExpectSoundHistory(id_);
 }
 
-TEST_F(SqliteEventsTest, ReadsInPieces) {
+TEST_P(EventsTest, ReadsInPieces) {
   std::vector<pb::AttemptEvent> events;
   for (int64_t seq = 1; seq <= 20; ++seq) {
     events.push_back(Phase(seq, std::string(200, 'p')));
@@ -116,6 +116,8 @@ TEST_F(SqliteEventsTest, ReadsInPieces) {
   QB_ASSERT_OK_AND_ASSIGN(piece, store_->ReadEvents(position.execution, 22, 100, 1 << 20));
   EXPECT_TRUE(piece.empty());
 }
+
+QB_ON_EVERY_STORE(EventsTest);
 
 }  // namespace
 }  // namespace qb::server

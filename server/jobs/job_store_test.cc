@@ -1,5 +1,3 @@
-#include "server/jobs/sqlite_job_store.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "server/testing/store_fixture.h"
+#include "server/testing/store_forms.h"
 
 namespace qb::server {
 namespace {
@@ -16,9 +14,9 @@ namespace {
 using ::qb::testing::StatusIs;
 using ::testing::HasSubstr;
 
-class SqliteJobStoreTest : public testing::StoreFixture {};
+class JobStoreTest : public testing::StoreFormsFixture {};
 
-TEST_F(SqliteJobStoreTest, SubmittedJobIsQueuedWithItsFirstEvent) {
+TEST_P(JobStoreTest, SubmittedJobIsQueuedWithItsFirstEvent) {
   const std::string id = Submit();
   const pb::Job job = Get(id);
   EXPECT_EQ(job.state(), pb::JOB_STATE_QUEUED);
@@ -30,7 +28,7 @@ TEST_F(SqliteJobStoreTest, SubmittedJobIsQueuedWithItsFirstEvent) {
   EXPECT_EQ(events[0].state().state(), pb::JOB_STATE_QUEUED);
 }
 
-TEST_F(SqliteJobStoreTest, RequestIdGivesTheSameJobOnce) {
+TEST_P(JobStoreTest, RequestIdGivesTheSameJobOnce) {
   QB_ASSERT_OK_AND_ASSIGN(const SubmitOutcome first, store_->Submit(MakeJob("r", "f")));
   QB_ASSERT_OK_AND_ASSIGN(const SubmitOutcome again, store_->Submit(MakeJob("r", "f")));
   EXPECT_FALSE(first.replayed);
@@ -44,7 +42,7 @@ TEST_F(SqliteJobStoreTest, RequestIdGivesTheSameJobOnce) {
   EXPECT_FALSE(unknown.has_value());
 }
 
-TEST_F(SqliteJobStoreTest, ConcurrentSubmitsOfOneRequestGiveOneJob) {
+TEST_P(JobStoreTest, ConcurrentSubmitsOfOneRequestGiveOneJob) {
   std::vector<std::thread> threads;
   std::vector<std::string> ids(16);
   for (size_t i = 0; i < ids.size(); ++i) {
@@ -60,7 +58,7 @@ TEST_F(SqliteJobStoreTest, ConcurrentSubmitsOfOneRequestGiveOneJob) {
   EXPECT_EQ(store_->ListJobs({.tenant = "default"})->jobs.size(), 1u);
 }
 
-TEST_F(SqliteJobStoreTest, LeasesByPriorityThenAge) {
+TEST_P(JobStoreTest, LeasesByPriorityThenAge) {
   const std::string old_job = Submit();
   clock_.AdvanceMs(1);
   const std::string urgent = Submit(Spec("aries-rb", 10));
@@ -75,7 +73,43 @@ TEST_F(SqliteJobStoreTest, LeasesByPriorityThenAge) {
   EXPECT_TRUE(Lease().empty());
 }
 
-TEST_F(SqliteJobStoreTest, LeasesOnlyTargetsThatTheWorkerHas) {
+TEST_P(JobStoreTest, OrderOfTheQueueOutlivesARestart) {
+  AddTenant("b");
+  for (int i = 0; i < 5; ++i) {
+    Submit();
+  }
+  NewJob theirs = MakeJob();
+  theirs.tenant = "b";
+  QB_ASSERT_OK(store_->Submit(theirs));
+  Lease(1);
+  Reopen();
+  // One of the other tenant's runs, so it is this one's turn, although it came last.
+  EXPECT_EQ(Lease(1).at(0).job_id, theirs.id);
+}
+
+TEST_P(JobStoreTest, LeasesWhatFitsTheWorker) {
+  NewJob big = MakeJob();
+  big.needs = {.cpus = 8, .memory_bytes = 100, .gpus = 2};
+  big.prefers_gpu = true;
+  QB_ASSERT_OK(store_->Submit(big));
+  NewJob small = MakeJob();
+  small.prefers_gpu = true;
+  QB_ASSERT_OK(store_->Submit(small));
+  LeaseQuery query{.worker_id = "w", .epoch = "e", .total = {4, 100, 1, 0}, .count = 5};
+  query.now_ms = clock_.WallMs();
+  QB_ASSERT_OK_AND_ASSIGN(const LeaseOutcome here, store_->Lease(query));
+  ASSERT_EQ(here.leased.size(), 1u);
+  EXPECT_EQ(here.leased[0].job_id, small.id);
+  EXPECT_EQ(here.leased[0].gpus, 1);
+  query.worker_id = "x";
+  query.total = {8, 100, 2, 0};
+  QB_ASSERT_OK_AND_ASSIGN(const LeaseOutcome there, store_->Lease(query));
+  ASSERT_EQ(there.leased.size(), 1u);
+  EXPECT_EQ(there.leased[0].gpus, 2);
+  EXPECT_EQ(there.leased[0].attempt.run_timeout_ms, 60'000);
+}
+
+TEST_P(JobStoreTest, LeasesOnlyTargetsThatTheWorkerHas) {
   Submit(Spec("aries-rb"));
   const std::string wanted = Submit(Spec("regulus-ra"));
   LeaseQuery query{.worker_id = "w", .epoch = "e", .targets = {"regulus-ra"}, .count = 5};
@@ -85,7 +119,7 @@ TEST_F(SqliteJobStoreTest, LeasesOnlyTargetsThatTheWorkerHas) {
   EXPECT_EQ(outcome.leased[0].job_id, wanted);
 }
 
-TEST_F(SqliteJobStoreTest, SuccessStoresArtifactsAndEndsTheEvents) {
+TEST_P(JobStoreTest, SuccessStoresArtifactsAndEndsTheEvents) {
   const std::string id = Submit();
   const AttemptKey key = Lease()[0].attempt.key;
   QB_ASSERT_OK_AND_ASSIGN(const CompletionOutcome outcome,
@@ -99,7 +133,7 @@ TEST_F(SqliteJobStoreTest, SuccessStoresArtifactsAndEndsTheEvents) {
   ExpectSoundHistory(id);
 }
 
-TEST_F(SqliteJobStoreTest, SuccessWithoutItsBlobIsRefusedAndTheAttemptLives) {
+TEST_P(JobStoreTest, SuccessWithoutItsBlobIsRefusedAndTheAttemptLives) {
   const std::string id = Submit();
   const AttemptKey key = Lease()[0].attempt.key;
   Completion completion = Ended(pb::ATTEMPT_OUTCOME_SUCCEEDED);
@@ -110,7 +144,7 @@ TEST_F(SqliteJobStoreTest, SuccessWithoutItsBlobIsRefusedAndTheAttemptLives) {
   QB_EXPECT_OK(store_->Complete(key, Ended(pb::ATTEMPT_OUTCOME_SUCCEEDED)));
 }
 
-TEST_F(SqliteJobStoreTest, CompletingTwiceKeepsTheFirstAnswer) {
+TEST_P(JobStoreTest, CompletingTwiceKeepsTheFirstAnswer) {
   const std::string id = Submit();
   const AttemptKey key = Lease()[0].attempt.key;
   QB_ASSERT_OK(store_->Complete(key, Ended(pb::ATTEMPT_OUTCOME_SUCCEEDED)));
@@ -121,7 +155,7 @@ TEST_F(SqliteJobStoreTest, CompletingTwiceKeepsTheFirstAnswer) {
   ExpectSoundHistory(id);
 }
 
-TEST_F(SqliteJobStoreTest, FailureIsNeverTriedAgain) {
+TEST_P(JobStoreTest, FailureIsNeverTriedAgain) {
   const std::string id = Submit();
   Completion completion = Ended(pb::ATTEMPT_OUTCOME_FAILED);
   completion.failure.set_reason_name("MODEL_PARSE_ERROR");
@@ -136,7 +170,7 @@ TEST_F(SqliteJobStoreTest, FailureIsNeverTriedAgain) {
   ExpectSoundHistory(id);
 }
 
-TEST_F(SqliteJobStoreTest, LostAttemptIsTriedAgainAfterItsWaitAndIsFencedOff) {
+TEST_P(JobStoreTest, LostAttemptIsTriedAgainAfterItsWaitAndIsFencedOff) {
   const std::string id = Submit();
   const AttemptKey old_key = Lease()[0].attempt.key;
   QB_ASSERT_OK(store_->LoseAttempts({old_key}, "gone", clock_.WallMs()));
@@ -160,12 +194,12 @@ TEST_F(SqliteJobStoreTest, LostAttemptIsTriedAgainAfterItsWaitAndIsFencedOff) {
   ExpectSoundHistory(id);
 }
 
-TEST_F(SqliteJobStoreTest, WaitOfARetryIsWithinItsBounds) {
+TEST_P(JobStoreTest, WaitOfARetryIsWithinItsBounds) {
   Submit();
   int64_t longest_ms = store_options_.retry.base_wait_ms;
   for (int loss = 1; loss <= store_options_.retry.max_losses; ++loss) {
     const AttemptKey key = Lease().at(0).attempt.key;
-    QB_ASSERT_OK(store_->LoseAttempts({key}, "gone", clock_.WallMs()));
+    QB_ASSERT_OK(store_->Complete(key, Ended(pb::ATTEMPT_OUTCOME_LOST)));
     LeaseQuery query{.worker_id = "w", .epoch = "e", .count = 1, .now_ms = clock_.WallMs() - 1};
     QB_ASSERT_OK_AND_ASSIGN(const LeaseOutcome early, store_->Lease(query));
     ASSERT_TRUE(early.leased.empty());
@@ -177,19 +211,37 @@ TEST_F(SqliteJobStoreTest, WaitOfARetryIsWithinItsBounds) {
   }
 }
 
-TEST_F(SqliteJobStoreTest, BudgetOfLossesEndsTheJob) {
+TEST_P(JobStoreTest, BudgetOfLossesEndsTheJob) {
   const std::string id = Submit();
   for (int i = 0; i <= store_options_.retry.max_losses; ++i) {
     EXPECT_FALSE(IsTerminal(Get(id).state())) << i;
     clock_.AdvanceMs(100'000);
+    QB_ASSERT_OK(store_->Complete(Lease().at(0).attempt.key, Ended(pb::ATTEMPT_OUTCOME_LOST)));
+  }
+  EXPECT_EQ(Get(id).state(), pb::JOB_STATE_FAILED);
+  EXPECT_EQ(Get(id).failure().reason(), pb::FAILURE_REASON_WORKER_LOST);
+  ExpectSoundHistory(id);
+}
+
+TEST_P(JobStoreTest, JobUnderWhichWorkersDieIsSetAside) {
+  const std::string id = Submit();
+  for (int i = 1; i <= store_options_.retry.max_deaths; ++i) {
+    EXPECT_FALSE(IsTerminal(Get(id).state())) << i;
+    clock_.AdvanceMs(100'000);
+    Reopen();
     QB_ASSERT_OK(store_->LoseAttempts({Lease().at(0).attempt.key}, "gone", clock_.WallMs()));
+    // Losses of other kinds are another budget.
+    if (i < store_options_.retry.max_deaths) {
+      clock_.AdvanceMs(100'000);
+      QB_ASSERT_OK(store_->Complete(Lease().at(0).attempt.key, Ended(pb::ATTEMPT_OUTCOME_LOST)));
+    }
   }
   EXPECT_EQ(Get(id).state(), pb::JOB_STATE_FAILED);
   EXPECT_EQ(Get(id).failure().reason(), pb::FAILURE_REASON_POISON);
   ExpectSoundHistory(id);
 }
 
-TEST_F(SqliteJobStoreTest, GivenBackAttemptCostsNothing) {
+TEST_P(JobStoreTest, GivenBackAttemptCostsNothing) {
   const std::string id = Submit();
   for (int i = 0; i < 20; ++i) {
     const auto leased = Lease();
@@ -200,7 +252,7 @@ TEST_F(SqliteJobStoreTest, GivenBackAttemptCostsNothing) {
   ExpectSoundHistory(id);
 }
 
-TEST_F(SqliteJobStoreTest, WaitingJobIsCancelledAtOnce) {
+TEST_P(JobStoreTest, WaitingJobIsCancelledAtOnce) {
   const std::string id = Submit();
   QB_ASSERT_OK_AND_ASSIGN(const CancelOutcome outcome,
                           store_->RequestCancel("default", id, "typo", clock_.WallMs()));
@@ -211,7 +263,7 @@ TEST_F(SqliteJobStoreTest, WaitingJobIsCancelledAtOnce) {
   ExpectSoundHistory(id);
 }
 
-TEST_F(SqliteJobStoreTest, RunningJobIsCancelledByItsAgent) {
+TEST_P(JobStoreTest, RunningJobIsCancelledByItsAgent) {
   const std::string id = Submit();
   const AttemptKey key = Lease()[0].attempt.key;
   for (int i = 0; i < 2; ++i) {  // asking twice is asking once
@@ -229,7 +281,7 @@ TEST_F(SqliteJobStoreTest, RunningJobIsCancelledByItsAgent) {
   ExpectSoundHistory(id);
 }
 
-TEST_F(SqliteJobStoreTest, ResultThatWinsTheRaceWithCancelStands) {
+TEST_P(JobStoreTest, ResultThatWinsTheRaceWithCancelStands) {
   const std::string id = Submit();
   const AttemptKey key = Lease()[0].attempt.key;
   QB_ASSERT_OK(store_->RequestCancel("default", id, "", clock_.WallMs()));
@@ -241,7 +293,7 @@ TEST_F(SqliteJobStoreTest, ResultThatWinsTheRaceWithCancelStands) {
   ExpectSoundHistory(id);
 }
 
-TEST_F(SqliteJobStoreTest, AgentLostWhileCancellingEndsTheJob) {
+TEST_P(JobStoreTest, AgentLostWhileCancellingEndsTheJob) {
   const std::string id = Submit();
   const AttemptKey key = Lease()[0].attempt.key;
   QB_ASSERT_OK(store_->RequestCancel("default", id, "enough", clock_.WallMs()));
@@ -251,13 +303,13 @@ TEST_F(SqliteJobStoreTest, AgentLostWhileCancellingEndsTheJob) {
   ExpectSoundHistory(id);
 }
 
-TEST_F(SqliteJobStoreTest, InterruptedWithoutACancelIsALoss) {
+TEST_P(JobStoreTest, InterruptedWithoutACancelIsALoss) {
   const std::string id = Submit();
   QB_ASSERT_OK(store_->Complete(Lease()[0].attempt.key, Ended(pb::ATTEMPT_OUTCOME_CANCELLED)));
   EXPECT_EQ(Get(id).state(), pb::JOB_STATE_RETRY_WAIT);
 }
 
-TEST_F(SqliteJobStoreTest, QueuedJobExpires) {
+TEST_P(JobStoreTest, QueuedJobExpires) {
   const std::string id = Submit();
   QB_ASSERT_OK_AND_ASSIGN(int expired, store_->ExpireQueued(clock_.WallMs()));
   EXPECT_EQ(expired, 0);
@@ -270,7 +322,7 @@ TEST_F(SqliteJobStoreTest, QueuedJobExpires) {
   ExpectSoundHistory(id);
 }
 
-TEST_F(SqliteJobStoreTest, RefusesMoreThanTheQueueHolds) {
+TEST_P(JobStoreTest, RefusesMoreThanTheQueueHolds) {
   store_options_.max_waiting_jobs = 2;
   Reopen();
   Submit();
@@ -281,7 +333,7 @@ TEST_F(SqliteJobStoreTest, RefusesMoreThanTheQueueHolds) {
   QB_EXPECT_OK(store_->Submit(MakeJob()));
 }
 
-TEST_F(SqliteJobStoreTest, ListsPagesNewestFirst) {
+TEST_P(JobStoreTest, ListsPagesNewestFirst) {
   std::vector<std::string> ids;
   for (int i = 0; i < 5; ++i) {
     ids.push_back(Submit());
@@ -299,7 +351,7 @@ TEST_F(SqliteJobStoreTest, ListsPagesNewestFirst) {
   EXPECT_EQ(seen, std::vector<std::string>(ids.rbegin(), ids.rend()));
 }
 
-TEST_F(SqliteJobStoreTest, ListsByStateTargetAndTenant) {
+TEST_P(JobStoreTest, ListsByStateTargetAndTenant) {
   Submit();
   const std::string other_target = Submit(Spec("regulus-ra"));
   Lease(1);
@@ -317,7 +369,7 @@ TEST_F(SqliteJobStoreTest, ListsByStateTargetAndTenant) {
   EXPECT_EQ(store_->GetJob("somebody", other_target).status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(SqliteJobStoreTest, KeepsEverythingOverARestart) {
+TEST_P(JobStoreTest, KeepsEverythingOverARestart) {
   const std::string done = Submit();
   QB_ASSERT_OK(store_->Complete(Lease()[0].attempt.key, Ended(pb::ATTEMPT_OUTCOME_SUCCEEDED)));
   const std::string running = Submit();
@@ -336,7 +388,7 @@ TEST_F(SqliteJobStoreTest, KeepsEverythingOverARestart) {
   ExpectSoundHistory(running);
 }
 
-TEST_F(SqliteJobStoreTest, TellsTheListenerAfterTheCommit) {
+TEST_P(JobStoreTest, TellsTheListenerAfterTheCommit) {
   std::vector<CommitNotice> notices;
   store_->SetCommitListener([&](const CommitNotice& notice) { notices.push_back(notice); });
   Submit();
@@ -347,6 +399,8 @@ TEST_F(SqliteJobStoreTest, TellsTheListenerAfterTheCommit) {
   ASSERT_EQ(notices.size(), 2u);
   EXPECT_FALSE(notices[1].leasable_from_ms.has_value());
 }
+
+QB_ON_EVERY_STORE(JobStoreTest);
 
 }  // namespace
 }  // namespace qb::server
