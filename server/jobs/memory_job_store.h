@@ -24,9 +24,9 @@ class MemoryJobStore final : public JobStore {
 
   MemoryJobStore(SqliteJobStoreOptions options, HasBlob has_blob);
 
-  // What a restart of the server forgets: the order of the queue is made anew, waits are drawn from
-  // the first random number on.
-  void Restart() ABSL_LOCKS_EXCLUDED(mutex_);
+  // A restart of the server, perhaps with other options: the order of the queue is made anew, waits
+  // are drawn from the first random number on.
+  void Restart(SqliteJobStoreOptions options) ABSL_LOCKS_EXCLUDED(mutex_);
 
   void SetCommitListener(CommitListener listener) override;
   absl::StatusOr<SubmitOutcome> Submit(const NewJob& job) override;
@@ -75,9 +75,9 @@ class MemoryJobStore final : public JobStore {
   // Ends an operation: the listener hears what changed.
   void Tell() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  const SqliteJobStoreOptions options_;
   const HasBlob has_blob_;
   absl::Mutex mutex_;
+  SqliteJobStoreOptions options_ ABSL_GUARDED_BY(mutex_);
   CommitListener listener_ ABSL_GUARDED_BY(mutex_);
   MemoryTables tables_ ABSL_GUARDED_BY(mutex_);
   std::mt19937_64 random_ ABSL_GUARDED_BY(mutex_);

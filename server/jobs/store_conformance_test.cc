@@ -56,7 +56,7 @@ TEST_P(StoreConformance, AnswersAsTheModel) {
     walk.Learn(found);
     if (step % 40 == 39) {
       Reopen();
-      model->Restart();
+      model->Restart(SqliteJobStoreOptions());
       ASSERT_EQ(walk.Snapshot(*store_), walk.Snapshot(*model)) << "step " << step;
     }
   }

@@ -36,7 +36,7 @@ class StoreFormsFixture : public StoreFixture, public ::testing::WithParamInterf
     if (IsSqlite()) {
       StoreFixture::Reopen();
     } else {
-      static_cast<MemoryJobStore&>(*store_).Restart();
+      static_cast<MemoryJobStore&>(*store_).Restart(store_options_);
     }
   }
 

@@ -19,7 +19,8 @@ TEST(GpuSlots, EachGpuIsOneAttempts) {
   slots.Update({"1", "0", "2"});
   QB_ASSERT_OK_AND_ASSIGN(const auto first, slots.Take(2));
   EXPECT_THAT(first, ElementsAre("0", "1"));
-  EXPECT_THAT(slots.Take(2), StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(slots.Take(2),
+              StatusIs(absl::StatusCode::kResourceExhausted, ::testing::HasSubstr("GPUs")));
   QB_ASSERT_OK_AND_ASSIGN(const auto second, slots.Take(1));
   EXPECT_THAT(second, ElementsAre("2"));
   slots.GiveBack(first);
@@ -39,7 +40,8 @@ TEST(GpuSlots, OneThatDisappearsIsToldAndNotHandedOut) {
   EXPECT_THAT(change.come, ElementsAre("c"));
   EXPECT_THAT(slots.Names(), ElementsAre("c"));
   slots.GiveBack(taken);
-  EXPECT_THAT(slots.Take(2), StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(slots.Take(2),
+              StatusIs(absl::StatusCode::kResourceExhausted, ::testing::HasSubstr("GPUs")));
 }
 
 TEST(GpuInventory, TakesADeclaredList) {
@@ -50,7 +52,8 @@ TEST(GpuInventory, TakesADeclaredList) {
   QB_ASSERT_OK_AND_ASSIGN(const auto nothing, none());
   EXPECT_THAT(nothing, IsEmpty());
   for (const char* bad : {"0,0", "0,", "a b", "$(x)"}) {
-    EXPECT_THAT(MakeGpuInventory(bad).status(), StatusIs(absl::StatusCode::kInvalidArgument))
+    EXPECT_THAT(MakeGpuInventory(bad).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument, ::testing::HasSubstr("--gpus")))
         << bad;
   }
 }
