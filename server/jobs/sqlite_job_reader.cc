@@ -178,27 +178,60 @@ absl::StatusOr<std::optional<pb::Job>> ReadRequest(SqliteConnection& db, absl::s
 
 namespace {
 
-// The conditions of `query` but for its place in the list. The target is a parameter.
+// Ids grow with the time of creation but for jumps of the clock, which are taken to be shorter.
+constexpr int64_t kLongestClockJumpMs = 3'600'000;
+
+// The conditions of `query` on a row of job but for state and place in the list. ?1 is the tenant,
+// ?2 the target.
 std::string Conditions(const JobQuery& query) {
-  std::string sql;
-  if (!query.states.empty()) {
-    absl::StrAppend(&sql, " AND job.state IN (",
-                    absl::StrJoin(query.states, ",",
-                                  [](std::string* out, pb::JobState state) {
-                                    absl::StrAppend(out, static_cast<int>(state));
-                                  }),
-                    ")");
-  }
+  std::string sql = "job.tenant = ?1";
   if (query.created_after_ms.has_value()) {
-    absl::StrAppend(&sql, " AND job.created_ms > ", *query.created_after_ms);
+    // The bounds on ids keep the search out of rows that cannot match.
+    absl::StrAppend(&sql, " AND job.created_ms > ", *query.created_after_ms,
+                    " AND job.id >= ifnull((SELECT id FROM job WHERE tenant = ?1 AND created_ms > ",
+                    *query.created_after_ms - kLongestClockJumpMs,
+                    " ORDER BY created_ms LIMIT 1), 0)");
   }
   if (query.created_before_ms.has_value()) {
-    absl::StrAppend(&sql, " AND job.created_ms < ", *query.created_before_ms);
+    absl::StrAppend(&sql, " AND job.created_ms < ", *query.created_before_ms,
+                    " AND job.id <= ifnull((SELECT id FROM job WHERE tenant = ?1 AND created_ms < ",
+                    *query.created_before_ms + kLongestClockJumpMs,
+                    " ORDER BY created_ms DESC LIMIT 1), 0)");
   }
   if (!query.target_device.empty()) {
-    absl::StrAppend(&sql, " AND job.target = ?");
+    absl::StrAppend(&sql, " AND job.target = ?2");
   }
   return sql;
+}
+
+std::string StatesCondition(const JobQuery& query) {
+  if (query.states.empty()) {
+    return "";
+  }
+  const auto number = [](std::string* out, pb::JobState state) {
+    absl::StrAppend(out, static_cast<int>(state));
+  };
+  return absl::StrCat(" AND job.state IN (", absl::StrJoin(query.states, ",", number), ")");
+}
+
+// The newest `limit` rows of the query, as a list of SELECTs: one for each state, because an index
+// has the rows of one state in order.
+std::string NewestRows(const JobQuery& query, size_t limit) {
+  std::vector<std::string> states;
+  for (pb::JobState state : query.states) {
+    states.push_back(absl::StrCat(" AND job.state = ", static_cast<int>(state)));
+  }
+  if (states.empty()) {
+    states.emplace_back();
+  }
+  std::string place = absl::StrCat(" ORDER BY job.id DESC LIMIT ", limit, ")");
+  if (query.before_row > 0) {
+    place = absl::StrCat(" AND job.id < ", query.before_row, place);
+  }
+  return absl::StrJoin(states, " UNION ALL ", [&](std::string* out, const std::string& state) {
+    absl::StrAppend(out, "SELECT id FROM (SELECT job.id FROM job WHERE ", Conditions(query), state,
+                    place);
+  });
 }
 
 // Runs `sql` and reads up to `limit` jobs. `on_row` sees each row before its job is read.
@@ -235,13 +268,11 @@ absl::StatusOr<int64_t> ReadRevision(SqliteConnection& db) {
 }  // namespace
 
 absl::StatusOr<JobPage> ReadPage(SqliteConnection& db, const JobQuery& query) {
-  std::string sql = absl::StrCat(QB_JOB_COLUMNS, "WHERE job.tenant = ?", Conditions(query));
-  if (query.before_row > 0) {
-    absl::StrAppend(&sql, " AND job.id < ", query.before_row);
-  }
   const size_t limit = static_cast<size_t>(query.limit);
   // One row more than asked for tells whether there is a next page.
-  absl::StrAppend(&sql, " ORDER BY job.id DESC LIMIT ", limit + 1);
+  const std::string sql =
+      absl::StrCat(QB_JOB_COLUMNS, "WHERE job.id IN (", NewestRows(query, limit + 1),
+                   ") ORDER BY job.id DESC LIMIT ", limit + 1);
   JobPage page;
   // First: what changes while the page is read has a later revision.
   QB_ASSIGN_OR_RETURN(page.revision, ReadRevision(db));
@@ -265,7 +296,7 @@ absl::StatusOr<ChangedJobs> ReadChangedRows(SqliteConnection& db, const JobQuery
     return changed;  // nearly always, and without looking at any job
   }
   const std::string sql =
-      absl::StrCat(QB_JOB_COLUMNS, "WHERE job.tenant = ?", Conditions(query),
+      absl::StrCat(QB_JOB_COLUMNS, "WHERE ", Conditions(query), StatesCondition(query),
                    " AND job.revision > ", revision, " ORDER BY job.revision LIMIT ", query.limit);
   int64_t last = revision;
   const size_t limit = static_cast<size_t>(query.limit);

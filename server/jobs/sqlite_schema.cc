@@ -206,6 +206,9 @@ DROP INDEX execution_waiting;
 INSERT INTO meta VALUES ('revision', 0);
 ALTER TABLE job ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX job_changes ON job(tenant, revision);
+-- For lists: newest first within a target, and where to begin for a time.
+CREATE INDEX job_of_target ON job(tenant, target, id);
+CREATE INDEX job_of_time ON job(tenant, created_ms);
 CREATE TRIGGER job_comes_revision AFTER INSERT ON job BEGIN
   UPDATE meta SET value = value + 1 WHERE key = 'revision';
   UPDATE job SET revision = (SELECT value FROM meta WHERE key = 'revision') WHERE id = new.id;
