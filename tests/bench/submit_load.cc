@@ -69,12 +69,12 @@ Caller SubmitCaller(const std::string& address, const pb::SubmitJobRequest& base
   const std::shared_ptr<grpc::Channel> channel =
       grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
   const std::shared_ptr<pb::JobService::Stub> stub = pb::JobService::NewStub(channel);
-  return [stub, base]() mutable {
+  return [stub, request = pb::SubmitJobRequest(base)]() mutable {
     grpc::ClientContext context;
     context.set_wait_for_ready(true);
-    base.set_request_id(qb::MakeUuidV7());
+    request.set_request_id(qb::MakeUuidV7());
     pb::SubmitJobResponse response;
-    return stub->SubmitJob(&context, base, &response).ok();
+    return stub->SubmitJob(&context, request, &response).ok();
   };
 }
 
