@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import re
 import time
@@ -47,11 +46,6 @@ def channel_target(address: str) -> str:
         return address
     raise ArgumentError(f"server address '{address}': accepted are unix:/path/to/socket, "
                         "/path/to/socket and host:port, e.g. 127.0.0.1:7410")
-
-
-def server_address(server: Optional[str]) -> str:
-    """`server`, else $QBC_SERVER, else "": compile on this machine."""
-    return server if server is not None else os.environ.get("QBC_SERVER", "")
 
 
 def is_transient(error: grpc.RpcError) -> bool:

@@ -8,8 +8,7 @@ import os
 import tempfile
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from . import local, remote, torch_export
-from .connection import server_address
+from . import local, torch_export
 from .display import default_display
 from .errors import ArgumentError, UnsupportedOperatorError
 from .events import Callback, CompileResult, Event, LogEvent, result_of_line
@@ -34,6 +33,11 @@ def is_mblt(model: object) -> bool:
     if isinstance(model, (list, tuple)):
         return bool(model) and all(is_mblt(item) for item in model)
     return is_path(model) and os.fspath(model).lower().endswith(".mblt")  # type: ignore[call-overload]
+
+
+def server_address(server: Optional[str]) -> str:
+    """`server`, else $QBC_SERVER, else "": compile on this machine."""
+    return server if server is not None else os.environ.get("QBC_SERVER", "")
 
 
 def _refuse_unbuilt(arguments: Arguments) -> None:
@@ -131,6 +135,8 @@ class _Work:
 
     def _run_remote(self, command: str, model: str, output: str, shapes: Optional[Dict[str, Shape]],
                     backend: str) -> CompileResult:
+        from . import remote  # gRPC takes a while to load, and who compiles here does without it
+
         overrides: Dict[str, Any] = {}
         if shape_flags(shapes or {}):
             overrides["input-shape"] = shape_flags(shapes or {})
