@@ -8,6 +8,17 @@ from pydantic import Field
 from .config_model import ConfigModel
 
 
+class OffloadConfig(ConfigModel):
+    """`offload` of a config."""
+
+    smallest_island_share: float = Field(
+        0.01, ge=0.0, le=1.0,
+        description="NPU islands with a smaller share of all products go to the CPU; the largest stays")
+    most_island_bytes: int = Field(
+        8388608, ge=0,
+        description="bytes that a CPU island between two NPU parts may move for one sample, both ways together")
+
+
 class Uint8InputConfig(ConfigModel):
     """`uint8Input` of a config."""
 
@@ -407,7 +418,9 @@ class ExtraOutputConfig(ConfigModel):
     """`extraOutput` of a config."""
 
     apply: bool = Field(False, description="named layers become outputs")
-    layers: List[str] = Field(default_factory=list, description="layers that become outputs")
+    layers: List[str] = Field(
+        default_factory=list,
+        description="layers that become outputs, by name or glob; `qbcompiler layers` lists the names")
 
 
 class AutoTuneConfig(ConfigModel):
@@ -463,6 +476,7 @@ class CompileConfigFields(ConfigModel):
     split_parts: int = Field(
         0, ge=0, le=1024,
         description="language models: number of even parts; 0 = whole; not with splitBlocks")
+    offload: OffloadConfig = Field(default_factory=OffloadConfig)
     uint8_input: Uint8InputConfig = Field(default_factory=Uint8InputConfig)
     preprocessing: PreprocessingConfig = Field(default_factory=PreprocessingConfig)
     resource_management: ResourceManagementConfig = Field(default_factory=ResourceManagementConfig)
@@ -485,6 +499,7 @@ class CompileConfigFields(ConfigModel):
 
 # Sections by the name of their field in CompileConfig.
 SECTIONS: Dict[str, Type[ConfigModel]] = {
+    "offload": OffloadConfig,
     "uint8_input": Uint8InputConfig,
     "preprocessing": PreprocessingConfig,
     "resource_management": ResourceManagementConfig,
@@ -582,6 +597,7 @@ __all__ = [
     "ModConfig",
     "MoeAttributesConfig",
     "MoeConfig",
+    "OffloadConfig",
     "PreprocessingConfig",
     "ResourceManagementConfig",
     "ResourceManagementWeightMemoryConfig",
