@@ -205,6 +205,8 @@ DROP INDEX execution_waiting;
 -- Counts the changes of jobs in the whole database.
 INSERT INTO meta VALUES ('revision', 0);
 ALTER TABLE job ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;
+UPDATE job SET revision = id;
+UPDATE meta SET value = (SELECT ifnull(max(id), 0) FROM job) WHERE key = 'revision';
 CREATE INDEX job_changes ON job(tenant, revision);
 -- For lists: newest first within a target, and where to begin for a time.
 CREATE INDEX job_of_target ON job(tenant, target, id);
@@ -230,7 +232,7 @@ absl::StatusOr<int64_t> ReadPragma(SqliteConnection& db, const char* sql) {
 
 int CurrentSchemaVersion() { return static_cast<int>(kSteps.size()); }
 
-absl::Status MigrateSchema(SqliteConnection& db) {
+absl::Status MigrateSchema(SqliteConnection& db, int wanted) {
   QB_ASSIGN_OR_RETURN(const int64_t version, ReadPragma(db, "PRAGMA user_version"));
   QB_ASSIGN_OR_RETURN(const int64_t application, ReadPragma(db, "PRAGMA application_id"));
   QB_ASSIGN_OR_RETURN(const int64_t tables, ReadPragma(db, "SELECT count(*) FROM sqlite_schema"));
@@ -243,7 +245,7 @@ absl::Status MigrateSchema(SqliteConnection& db) {
         "database: schema version ", version, " is newer than this qbc-server, which knows up to ",
         CurrentSchemaVersion(), ": use the newer program"));
   }
-  for (int64_t step = version; step < CurrentSchemaVersion(); ++step) {
+  for (int64_t step = version; step < wanted; ++step) {
     QB_RETURN_IF_ERROR(db.Execute(absl::StrCat(
         "BEGIN IMMEDIATE;", kSteps[static_cast<size_t>(step)],
         "PRAGMA application_id=", kApplicationId, ";PRAGMA user_version=", step + 1, ";COMMIT;")));

@@ -10,8 +10,9 @@ namespace qb::server {
 // The version that this program writes.
 int CurrentSchemaVersion();
 
-// Brings an empty or older database to the current version, one transaction a step.
-// Errors: FailedPrecondition when the file is of another program or of a newer version.
-absl::Status MigrateSchema(SqliteConnection& db);
+// Brings an empty or older database to `version` (tests make old files that way), one transaction a
+// step. Errors: FailedPrecondition when the file is of another program or of a newer version than
+// this program knows.
+absl::Status MigrateSchema(SqliteConnection& db, int version = CurrentSchemaVersion());
 
 }  // namespace qb::server

@@ -380,6 +380,35 @@ class Watching(ServiceTest):
         self.assertEqual([e.SerializeToString(deterministic=True) for e in seen],
                          [e.SerializeToString(deterministic=True) for e in events])
 
+    def test_a_dashboard_sees_every_job_reach_its_end(self):
+        first = self.submit("progress 1")
+        page = self.client.jobs.ListJobs(job_service_pb2.ListJobsRequest(), timeout=10)
+        stream = self.client.jobs.WatchJobs(
+            job_service_pb2.WatchJobsRequest(after_revision=page.revision), timeout=60)
+        wanted = {first} | {self.submit("progress 1") for _ in range(5)}
+        states, revisions = {}, []
+        for response in stream:
+            revisions.append(response.revision)
+            states.update({job.id: job.state for job in response.jobs})
+            if all(states.get(job_id) == job_pb2.JOB_STATE_SUCCEEDED for job_id in wanted):
+                break
+        stream.cancel()
+        self.assertEqual(revisions, sorted(revisions))
+        counts = self.client.jobs.CountJobs(job_service_pb2.CountJobsRequest(), timeout=10).counts
+        self.assertEqual({c.state: c.count for c in counts}, {job_pb2.JOB_STATE_SUCCEEDED: 6})
+
+    def test_a_log_is_followed_to_its_end(self):
+        job_id = self.submit(*[line for i in range(10) for line in (f"stderr line {i}", "sleep_ms 50")])
+        self.client.wait_for(job_id, lambda e: e.attempt > 0)
+        request = job_service_pb2.ReadLogRequest(job_id=job_id, follow=True)
+        log = b"".join(p.data for p in self.client.jobs.ReadLog(request, timeout=60))
+        self.assertIn(b"line 9", log)
+        self.finish(job_id)
+        self.assertEqual(log, self.client.read_log(job_id))
+        tail = job_service_pb2.ReadLogRequest(job_id=job_id, offset=-7)
+        self.assertEqual(b"".join(p.data for p in self.client.jobs.ReadLog(tail, timeout=60)),
+                         log[-7:])
+
     def test_lists_are_complete_over_pages(self):
         ids = {self.submit("progress 1") for _ in range(7)}
         self.assertEqual({job.id for job in self.client.list_all(page_size=3)}, ids)
