@@ -35,7 +35,7 @@ class FrameWriter final : public grpc::ServerWriteReactor<Frame>,
     writer->self_ = writer;
     FrameWriter* reactor = writer.get();
     if (!pool.TrySchedule([writer] { writer->Begin(); })) {
-      reactor->FinishOnce(Overloaded());
+      reactor->FinishOnce(Overloaded(context));
     }
     return reactor;
   }

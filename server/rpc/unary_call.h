@@ -19,9 +19,10 @@ inline Caller CallerOf(const grpc::CallbackServerContext& /*context*/) {
   return Caller{};  // one tenant until there are tokens
 }
 
-inline grpc::Status Overloaded() {
-  return grpc::Status(grpc::StatusCode::UNAVAILABLE,
-                      "the server has too many calls under way: try again");
+inline grpc::Status Overloaded(grpc::ServerContextBase* context) {
+  return ToGrpcStatus(
+      absl::UnavailableError("OVERLOADED: the server has too many calls under way: try again"),
+      context);
 }
 
 // `work` fills in the response; request and response live until the call is finished.
@@ -33,7 +34,7 @@ inline grpc::ServerUnaryReactor* RunUnary(grpc::CallbackServerContext* context, 
     reactor->Finish(ToGrpcStatus(status, context));
   });
   if (!scheduled) {
-    reactor->Finish(Overloaded());
+    reactor->Finish(Overloaded(context));
   }
   return reactor;
 }

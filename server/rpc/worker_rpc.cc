@@ -25,7 +25,7 @@ class WorkerRpc final : public pb::WorkerService::CallbackService {
       });
     });
     if (!scheduled) {
-      reactor->Finish(Overloaded());
+      reactor->Finish(Overloaded(context));
     }
     return reactor;
   }
