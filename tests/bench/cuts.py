@@ -150,9 +150,9 @@ def main():
             threads = [threading.Thread(target=watch) for _ in range(arguments.watchers)]
             for thread in threads:
                 thread.start()
-            if restarts < arguments.restarts:
+            while restarts < arguments.restarts and any(thread.is_alive() for thread in threads):
+                time.sleep(rng.uniform(0.3, 1.5))
                 restarts += 1
-                time.sleep(rng.uniform(0.1, 0.6))
                 cluster.kill_server()
                 cluster.start_server()
             for thread in threads:
