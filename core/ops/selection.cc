@@ -18,7 +18,8 @@ absl::StatusOr<TensorType> InferNonZero(const InferenceInput& input) {
 
 absl::StatusOr<TensorType> InferCountUsed(const InferenceInput& input) {
   const TensorType& type = input.type(0);
-  if (type.dtype != DType::kInt64 || type.shape.rank() < 1 || type.shape.rank() > 2) {
+  const int64_t rank = type.shape.rank();
+  if (type.dtype != DType::kInt64 || rank < 1 || rank > 2 || (rank == 2 && type.shape[1] == 0)) {
     return absl::InvalidArgumentError(
         absl::StrCat("the operand is ", type.ToString(), "; accepted: int64 of rank 1 or 2"));
   }

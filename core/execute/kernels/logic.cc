@@ -82,7 +82,10 @@ T Remainder(T a, T b, bool fmod) {
 template <typename T>
 std::unique_ptr<Kernel> MakeRemainder(const KernelRequest& request) {
   const bool fmod = request.node->attrs<ModAttrs>().fmod;
-  const int64_t divisors = std::is_integral_v<T> ? request.operand_shape(1).elements() : 0;
+  int64_t divisors = 0;  // to look at: dividing by 0 is fine for float types
+  if constexpr (std::is_integral_v<T>) {
+    divisors = request.operand_shape(1).elements();
+  }
   return MakeBodyKernel(
       [loop = BroadcastLoop(request), fmod, divisors](const KernelArgs& args) -> absl::Status {
         const T* b = args.operand<T>(1);

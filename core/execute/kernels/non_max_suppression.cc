@@ -1,5 +1,6 @@
 // NonMaxSuppression: boxes of a class by falling score, without those that overlap a kept one.
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "core/execute/kernels/all_kernels.h"
@@ -40,7 +41,8 @@ std::vector<int64_t> Select(const NonMaxSuppressionAttrs& attrs, const float* bo
                             const float* scores, int64_t count) {
   std::vector<int64_t> candidates;
   for (int64_t i = 0; i < count; ++i) {
-    if (!attrs.use_score_threshold || scores[i] > attrs.score_threshold) {
+    const bool counts = !attrs.use_score_threshold || scores[i] > attrs.score_threshold;
+    if (counts && !std::isnan(scores[i])) {
       candidates.push_back(i);
     }
   }

@@ -119,14 +119,20 @@ void AppendFilter(const ResizeAttrs& attrs, float x, int64_t first, int64_t from
   }
 }
 
+// Elements that the filter reaches to each side; more than all of them twice change nothing.
+float ReachOf(const ResizeAttrs& attrs, const ResizeAxis& axis, float stretch) {
+  const float reach = (attrs.mode == ResizeMode::kCubic ? 2.0f : 1.0f) / stretch;
+  return std::min(reach, 2.0f * static_cast<float>(axis.from) + 2.0f);
+}
+
 AxisTaps TapsOf(const ResizeAttrs& attrs, const ResizeAxis& axis) {
   AxisTaps taps;
   const bool spreads = attrs.antialias && axis.scale < 1.0f && attrs.mode != ResizeMode::kNearest;
   const float stretch = spreads ? axis.scale : 1.0f;
-  const float reach = (attrs.mode == ResizeMode::kCubic ? 2.0f : 1.0f) / stretch;
+  const float reach = ReachOf(attrs, axis, stretch);
   const bool filters = spreads || attrs.mode == ResizeMode::kCubic || attrs.exclude_outside;
   if (attrs.mode != ResizeMode::kNearest) {
-    taps.taps = filters ? 2 * static_cast<int64_t>(std::ceil(std::min(reach, 1e6f))) : 2;
+    taps.taps = filters ? 2 * static_cast<int64_t>(std::ceil(reach)) : 2;
   }
   const bool extrapolates = attrs.transform_mode == "tf_crop_and_resize";
   for (int64_t i = 0; i < axis.to; ++i) {
@@ -275,12 +281,34 @@ std::vector<ResizeStep> StepsOf(const KernelRequest& request) {
   return steps;
 }
 
+// Factors and sizes come from files and need not fit each other: a tiny factor with a large result
+// would be a filter over everything at every position.
+absl::Status CheckTaps(const KernelRequest& request) {
+  constexpr double kMostTaps = 1 << 28;
+  const auto& attrs = request.node->attrs<ResizeAttrs>();
+  const Shape& from = request.operand_shape(0);
+  const Shape& to = request.node->shape();
+  for (int64_t axis = 0; attrs.antialias && axis < from.rank(); ++axis) {
+    const ResizeAxis one = AxisOf(attrs, axis, from[axis], to[axis]);
+    const float reach = ReachOf(attrs, one, std::min(one.scale, 1.0f));
+    if (2.0 * static_cast<double>(reach) * static_cast<double>(to[axis]) > kMostTaps) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("axis ", axis, " from ", from[axis], " to ", to[axis], " elements by ",
+                       one.scale, " needs a filter of ", reach, " elements to each side"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 KernelOr MakeResize(const KernelRequest& request) {
   const DType dtype = request.node->type().dtype;
   if (request.operand_shape(0).elements() == 0) {
     return absl::InvalidArgumentError("the operand has no elements");
+  }
+  if (absl::Status status = CheckTaps(request); !status.ok()) {
+    return status;
   }
   std::vector<ResizeStep> steps = StepsOf(request);
   const auto& attrs = request.node->attrs<ResizeAttrs>();

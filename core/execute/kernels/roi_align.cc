@@ -61,9 +61,10 @@ RegionAxis AxisOf(double low, double high, int64_t bins, const RoiAlignAttrs& at
     extent = std::max(extent, 1.0);
   }
   axis.bin = extent / static_cast<double>(bins);
+  const double pixels = std::isnan(axis.bin) ? 1.0 : std::ceil(axis.bin);
   axis.samples = attrs.sampling_ratio > 0
                      ? attrs.sampling_ratio
-                     : static_cast<int64_t>(std::clamp(std::ceil(axis.bin), 1.0, kMostSamples));
+                     : static_cast<int64_t>(std::clamp(pixels, 1.0, kMostSamples));
   return axis;
 }
 

@@ -37,6 +37,12 @@ void ListNonZero(const Shape& shape, const T* x, int64_t* out) {
   }
 }
 
+// A total order, as sorting needs: what is no number comes last and equals its like.
+template <typename T>
+bool Before(T a, T b) {
+  return a < b || (a == a && b != b);
+}
+
 // Groups of equal slices along an axis.
 template <typename T>
 class SliceGroups {
@@ -81,8 +87,8 @@ class SliceGroups {
       for (int64_t i = 0; i < view_.inner; ++i) {
         const T left = x_[(o * view_.axis + a) * view_.inner + i];
         const T right = x_[(o * view_.axis + b) * view_.inner + i];
-        if (left < right || right < left) {
-          return left < right ? -1 : 1;
+        if (Before(left, right) || Before(right, left)) {
+          return Before(left, right) ? -1 : 1;
         }
       }
     }

@@ -63,8 +63,11 @@ absl::Status GraphBuilder::CheckBudget(int64_t result_bytes, int64_t operand_byt
 }
 
 Node* GraphBuilder::AddInitializer(absl::string_view name, Tensor value) {
-  // Bounded, because many weights can lie on the same bytes of one external file.
-  weight_bytes_ = std::min(weight_bytes_ + value.size_bytes(), int64_t{1} << 50);
+  // Each byte counts once: the weights of a loop's body come again with every step. Bounded,
+  // because many weights can lie on the same bytes of one external file.
+  if (counted_.insert(value.raw()).second) {
+    weight_bytes_ = std::min(weight_bytes_ + value.size_bytes(), int64_t{1} << 50);
+  }
   return graph_.AddConstant(name, std::move(value));
 }
 

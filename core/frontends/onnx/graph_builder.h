@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -50,6 +51,7 @@ class GraphBuilder {
   absl::StatusOr<Node*> Fold(Node* node);
 
   Graph graph_;
+  absl::flat_hash_set<const void*> counted_;  // where the weights lie
   int64_t weight_bytes_ = 0;
   int64_t folded_bytes_ = 0;
 };

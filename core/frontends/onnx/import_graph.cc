@@ -143,7 +143,8 @@ class GraphImporter {
     QB_ASSIGN_OR_RETURN(
         const std::vector<const OnnxNode*> order,
         OrderNodes(body, [&](absl::string_view name) { return outer.contains(name); }));
-    body_nodes_ += static_cast<int64_t>(order.size()) + 1;
+    // Also those that no output needs: they are looked at each time.
+    body_nodes_ += static_cast<int64_t>(body.nodes.size()) + 1;
     if (body_nodes_ > kMostBodyNodes) {
       return absl::ResourceExhaustedError(absl::StrCat(
           "the bodies of If, Loop and Scan become more than ", kMostBodyNodes, " nodes"));

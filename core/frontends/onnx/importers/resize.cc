@@ -169,6 +169,15 @@ absl::Status ReadRegion(NodeImporter& node, const Shape& input, ResizeAttrs& att
     attrs.roi[static_cast<size_t>(axes[i])] = given[i];
     attrs.roi[rank + static_cast<size_t>(axes[i])] = given[axes.size() + i];
   }
+  QB_ASSIGN_OR_RETURN(const bool no_scales, IsEmptyInput(node, 2));
+  for (size_t i = 0; i < rank && !no_scales; ++i) {  // scales are of the region, not of the whole
+    const float share = attrs.roi[rank + i] - attrs.roi[i];
+    const float size = std::floor(static_cast<float>(input.dims()[i]) * share * attrs.scales[i]);
+    if (!(size >= 0.0f) || !(size < kLargestSize)) {
+      return absl::InvalidArgumentError(absl::StrCat("the region gives an axis of ", size));
+    }
+    attrs.sizes[i] = static_cast<int64_t>(size);
+  }
   return absl::OkStatus();
 }
 

@@ -106,6 +106,18 @@ TEST(ImportResize, FiltersKeepTheirFlagsWhereTheyCount) {
       HasSubstr("exclude_outside=true"));
 }
 
+TEST(ImportResize, ScalesOfARegionAreOfThatRegion) {
+  ModelBuilder model(13);
+  model.Input("x", {1, 1, 1, 8}).Output("y");
+  model.Floats("roi", {8}, {0, 0, 0, 0.25f, 1, 1, 1, 0.75f});
+  model.Floats("scales", {4}, {1, 1, 1, 0.5f});
+  model.Node("Resize", {"x", "roi", "scales"}, {"y"})
+      .String("mode", "linear")
+      .String("coordinate_transformation_mode", "tf_crop_and_resize");
+  const Tensor y = model.Run({Tensor::OfFloats({1, 1, 1, 8}, {0, 1, 2, 3, 4, 5, 6, 7})}).at(0);
+  EXPECT_THAT(FloatsOf(y), ElementsAre(1.75, 5.25));
+}
+
 TEST(ImportUpsample, AttributeAndInputForms) {
   for (const int64_t opset : {7, 9}) {
     ModelBuilder model(opset);

@@ -267,6 +267,10 @@ absl::Status ImportMelWeightMatrix(NodeImporter& node) {
   }
   const auto bands = static_cast<int64_t>(bands_value);
   const int64_t bins = static_cast<int64_t>(length) / 2 + 1;
+  if (bins * bands > kMostFoldedBytes / 16) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("a matrix of ", bins, " times ", bands, " elements"));
+  }
   // Edges of all triangles as bins, evenly spaced on the mel scale.
   std::vector<int64_t> edges;
   const double step = (MelOf(high) - MelOf(low)) / static_cast<double>(bands + 2);
