@@ -87,3 +87,5 @@ THIRD_PARTY_TARGETS = [
 ]
 
 MAX_FILE_LINES = 600
+# Written by programs from tables that people read instead.
+GENERATED_FILES = ["client/python/qbcompiler/config_sections.py"]
