@@ -10,6 +10,7 @@
 #include "core/base/json.h"
 #include "core/base/testing/status_matchers.h"
 #include "core/config/schema.h"
+#include "server/service/config_cache.h"
 
 namespace qb::server {
 namespace {
@@ -140,6 +141,36 @@ TEST(ConfigResolution, PathsInAFileNameNothingHere) {
   EXPECT_THAT(Resolved(spec)["warnings"].Dump(), HasSubstr("calibDataPaths"));
   EXPECT_THAT(Resolved(SpecWith("savePaths: [/tmp/x.mxq]"))["warnings"].Dump(),
               HasSubstr("savePaths"));
+}
+
+TEST(ConfigCache, GivesWhatResolvingGives) {
+  ConfigCache cache;
+  qbc::v1::JobSpec spec = SpecWith("calibration:\n  mode: 0\n");
+  std::vector<Violation> violations;
+  for (int threads : {0, 3, 0, 3}) {
+    spec.set_threads(threads);
+    EXPECT_EQ(cache.Resolve(spec, violations).json, ResolveConfig(spec, violations).json);
+  }
+  spec.set_target_device("regulus-rb");
+  spec.set_device("cpu");
+  EXPECT_EQ(cache.Resolve(spec, violations).json, ResolveConfig(spec, violations).json);
+  EXPECT_THAT(violations, IsEmpty());
+}
+
+TEST(ConfigCache, TellsViolationsEachTime) {
+  ConfigCache cache;
+  const qbc::v1::JobSpec paths = SpecWith("calibDataPaths: [/var/lib/others]");
+  for (int round = 0; round < 2; ++round) {
+    std::vector<Violation> violations;
+    EXPECT_EQ(cache.Resolve(paths, violations).json, "");
+    EXPECT_EQ(violations.size(), 1u);
+  }
+  // The same text with calibration sets of the job's own is another thing.
+  qbc::v1::JobSpec with_sets = paths;
+  with_sets.add_calibration();
+  std::vector<Violation> violations;
+  EXPECT_NE(cache.Resolve(with_sets, violations).json, "");
+  EXPECT_THAT(violations, IsEmpty());
 }
 
 }  // namespace

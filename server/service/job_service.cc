@@ -215,13 +215,13 @@ absl::Status JobService::SubmitJob(const Caller& caller, const pb::SubmitJobRequ
 }
 
 ResolvedConfig JobService::CheckSpec(SpecForm form, pb::JobSpec& spec,
-                                     std::vector<Violation>& violations) const {
+                                     std::vector<Violation>& violations) {
   CheckJobSpec(options_.limits, options_.targets, form, spec, violations);
   const bool readable =
       static_cast<int64_t>(spec.config().file_text().size()) <= options_.limits.max_config_bytes &&
       static_cast<int64_t>(spec.config().overrides_json().size()) <=
           options_.limits.max_overrides_bytes;
-  return readable ? ResolveConfig(spec, violations) : ResolvedConfig();
+  return readable ? configs_.Resolve(spec, violations) : ResolvedConfig();
 }
 
 absl::Status JobService::ValidateJob(const Caller& caller, const pb::ValidateJobRequest& request,

@@ -20,6 +20,7 @@
 #include "server/jobs/job_store.h"
 #include "server/runtime/clock.h"
 #include "server/runtime/frame_source.h"
+#include "server/service/config_cache.h"
 #include "server/service/config_resolution.h"
 #include "server/service/job_spec_check.h"
 
@@ -70,8 +71,7 @@ class JobService {
 
  private:
   // Every check that needs no blob. Returns the resolved settings.
-  ResolvedConfig CheckSpec(SpecForm form, pb::JobSpec& spec,
-                           std::vector<Violation>& violations) const;
+  ResolvedConfig CheckSpec(SpecForm form, pb::JobSpec& spec, std::vector<Violation>& violations);
   // Says so when no connected worker can run a job that waits.
   void ExplainWait(pb::Job& job) const;
   absl::Status CheckInputsStored(const Caller& caller, const pb::JobSpec& spec);
@@ -83,6 +83,7 @@ class JobService {
   Dispatcher& dispatcher_;
   const Clock& clock_;
   const JobServiceOptions options_;
+  ConfigCache configs_;
 };
 
 }  // namespace qb::server
