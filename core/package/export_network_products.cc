@@ -84,33 +84,28 @@ void ExportConv(NetworkExporter& out, const Layer& layer, const ConvParams& p) {
   out.Set(layer.output, true, out.Quantized(layer.output, y, p.clamp_min, p.clamp_max));
 }
 
-// A fully connected layer over the last axis: rows of a matrix.
-void ExportGemm(NetworkExporter& out, const Layer& layer, const ConvParams& p) {
+// A fully connected layer over the last axis: each row an image of one pixel. ONNX Runtime computes
+// an integer convolution of that, where it would compute a Gemm in float32.
+void ExportRows(NetworkExporter& out, const Layer& layer, const ConvParams& p) {
   OnnxBuilder& builder = out.builder();
-  const TensorInfo& x = out.info(layer.inputs[0]);
-  const TensorInfo& y = out.info(layer.output);
   const Tensor weights = WeightTensor(p);
   const int64_t m = weights.shape()[0];
   const int64_t k = weights.shape()[3];
-  const int64_t rows = x.shape.elements() / k;
-  std::string codes = out.Value(layer.inputs[0], false);
-  const std::string name = absl::StrCat(layer.name, "/gemm");
-  if (x.shape != Shape{rows, k}) {
-    codes = builder.AddNode("Reshape", absl::StrCat(name, "/rows"),
-                            {codes, builder.AddInt64s(absl::StrCat(name, "/matrix"), {rows, k})});
-  }
+  const int64_t rows = out.info(layer.inputs[0]).shape.elements() / k;
+  const std::string name = absl::StrCat(layer.name, "/rows");
+  const std::string codes =
+      builder.AddNode("Reshape", name,
+                      {out.Value(layer.inputs[0], false),
+                       builder.AddInt64s(absl::StrCat(name, "/shape"), {rows, k, 1, 1})});
   const std::vector<std::string> in = out.ScaleOperands(layer.inputs[0]);
   const std::string real =
       builder.AddNode("DequantizeLinear", absl::StrCat(name, "/real"), {codes, in[0], in[1]});
-  const std::string matrix =
-      RealWeights(out, layer, p, PermuteAxes(weights.Reshaped(Shape{m, k}), {1, 0}), 1);
+  const std::string matrix = RealWeights(out, layer, p, weights.Reshaped(Shape{m, k, 1, 1}), 0);
   const std::string product =
-      builder.AddNode("Gemm", name, {real, matrix, RealBias(out, layer, p)});
-  std::string result = out.Quantized(layer.output, product, p.clamp_min, p.clamp_max);
-  if (y.shape != Shape{rows, m}) {
-    result = out.Shaped(layer.output, result);
-  }
-  out.Set(layer.output, false, result);
+      builder.AddNode("Conv", absl::StrCat(layer.name, "/conv"),
+                      {real, matrix, RealBias(out, layer, p)}, {{"kernel_shape", Ints{1, 1}}});
+  out.Set(layer.output, false,
+          out.Shaped(layer.output, out.Quantized(layer.output, product, p.clamp_min, p.clamp_max)));
 }
 
 }  // namespace
@@ -124,7 +119,7 @@ absl::Status ExportLayer(NetworkExporter& out, const Layer& layer, const ConvPar
   if (is_image) {
     ExportConv(out, layer, p);
   } else if (p.groups == 1) {
-    ExportGemm(out, layer, p);
+    ExportRows(out, layer, p);
   } else {
     return NoQdqForm(layer, "groups of something else than an image");
   }
