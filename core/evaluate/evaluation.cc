@@ -8,9 +8,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
 #include "core/base/thread_pool.h"
+#include "core/evaluate/ctc.h"
 
 namespace qb {
 namespace {
@@ -18,31 +20,62 @@ namespace {
 struct SampleResult {
   std::vector<OutputSums> outputs;
   bool labelled = false;
+  bool float_sequence = false, quantized_sequence = false;
   bool float_top1 = false, float_top5 = false, quantized_top1 = false, quantized_top5 = false;
 };
 
 absl::Status CheckComparable(const Tensor& a, const Tensor& b, const std::string& name) {
   if (a.type() != b.type() || a.dtype() != DType::kFloat32) {
-    return Failure(FailureCode::kArgumentError,
-                   absl::StrCat("output '", name, "': the models give ", a.type().ToString(), " and ",
-                                b.type().ToString(), "; only equal float32 types can be compared"));
+    return Failure(
+        FailureCode::kArgumentError,
+        absl::StrCat("output '", name, "': the models give ", a.type().ToString(), " and ",
+                     b.type().ToString(), "; only equal float32 types can be compared"));
   }
   return absl::OkStatus();
 }
 
+// The class that a label names, by number or by name.
+absl::StatusOr<int64_t> ClassOf(const std::string& label, const std::string& sample,
+                                int64_t classes, const std::vector<std::string>& names) {
+  int64_t index = 0;
+  const auto named = std::find(names.begin(), names.end(), label);
+  if (named != names.end()) {
+    index = named - names.begin();
+  } else if (!absl::SimpleAtoi(label, &index)) {
+    index = -1;
+  }
+  if (index < 0 || index >= classes) {
+    return Failure(
+        FailureCode::kArgumentError,
+        absl::StrCat("label of sample '", sample, "': '", label, "' is no class index in [0, ",
+                     classes, ")", names.empty() ? "" : " and no class name"));
+  }
+  return index;
+}
+
+absl::Status JudgeText(const Tensor& reference, const Tensor& candidate, const std::string& label,
+                       const EvaluationOptions& options, SampleResult& result) {
+  const Shape& shape = reference.shape();
+  const int64_t classes = shape.rank() == 0 ? 1 : shape[shape.rank() - 1];
+  QB_ASSIGN_OR_RETURN(const std::vector<std::string> alphabet,
+                      CtcAlphabet(options.classes, classes));
+  result.labelled = true;
+  result.float_sequence = DecodeCtc(reference, alphabet) == label;
+  result.quantized_sequence = DecodeCtc(candidate, alphabet) == label;
+  return absl::OkStatus();
+}
+
 absl::Status Judge(const Tensor& reference, const Tensor& candidate, const std::string& sample,
-                   const Labels& labels, SampleResult& result) {
-  const auto found = labels.find(sample);
-  if (found == labels.end()) {
+                   const EvaluationOptions& options, SampleResult& result) {
+  const auto found = options.labels->find(sample);
+  if (found == options.labels->end()) {
     return absl::OkStatus();
   }
-  int64_t label = 0;
-  const int64_t classes = reference.elements();
-  if (!absl::SimpleAtoi(found->second, &label) || label < 0 || label >= classes) {
-    return Failure(FailureCode::kArgumentError,
-                   absl::StrCat("label of sample '", sample, "': '", found->second,
-                                "' is no class index in [0, ", classes, ")"));
+  if (options.label_metric == LabelMetric::kCtc) {
+    return JudgeText(reference, candidate, found->second, options, result);
   }
+  QB_ASSIGN_OR_RETURN(const int64_t label,
+                      ClassOf(found->second, sample, reference.elements(), options.classes));
   result.labelled = true;
   const absl::Span<const float> y = reference.values<float>();
   const absl::Span<const float> q = candidate.values<float>();
@@ -89,14 +122,14 @@ struct Loop {
       result.outputs.push_back(CompareOutputs(expected[i], got[i]));
     }
     if (options.labels != nullptr && !got.empty()) {
-      QB_RETURN_IF_ERROR(
-          Judge(expected[0], got[0], dataset.name(index), *options.labels, result));
+      QB_RETURN_IF_ERROR(Judge(expected[0], got[0], dataset.name(index), options, result));
     }
     return result;
   }
 };
 
-OutputMetrics Pool(const std::string& name, const std::vector<SampleResult>& samples, size_t output) {
+OutputMetrics Pool(const std::string& name, const std::vector<SampleResult>& samples,
+                   size_t output) {
   OutputSums total;
   for (const SampleResult& sample : samples) {
     const OutputSums& sums = sample.outputs[output];
@@ -129,12 +162,15 @@ absl::StatusOr<Evaluation> Summarize(const std::vector<SampleResult>& samples,
     evaluation.outputs.push_back(Pool(options.output_names[i], samples, i));
   }
   double decibels = 0;
+  double float_sequences = 0, quantized_sequences = 0;
   Accuracy accuracy;
   for (const SampleResult& sample : samples) {
     for (const OutputSums& sums : sample.outputs) {
       decibels += SqnrDb(sums.signal, sums.noise);
     }
     accuracy.labelled += sample.labelled ? 1 : 0;
+    float_sequences += sample.float_sequence ? 1 : 0;
+    quantized_sequences += sample.quantized_sequence ? 1 : 0;
     accuracy.float_top1 += sample.float_top1 ? 1 : 0;
     accuracy.float_top5 += sample.float_top5 ? 1 : 0;
     accuracy.quantized_top1 += sample.quantized_top1 ? 1 : 0;
@@ -151,6 +187,10 @@ absl::StatusOr<Evaluation> Summarize(const std::vector<SampleResult>& samples,
     for (double* share : {&accuracy.float_top1, &accuracy.float_top5, &accuracy.quantized_top1,
                           &accuracy.quantized_top5}) {
       *share /= count;
+    }
+    if (options.label_metric == LabelMetric::kCtc) {
+      accuracy.float_sequence = float_sequences / count;
+      accuracy.quantized_sequence = quantized_sequences / count;
     }
     evaluation.accuracy = accuracy;
   }
@@ -173,8 +213,8 @@ absl::StatusOr<Evaluation> Evaluate(const ModelUnderTest& reference,
                                     const ModelUnderTest& candidate, const Dataset& dataset,
                                     const EvaluationOptions& options, ProgressSink& sink,
                                     const CancelToken& cancel) {
-  const int64_t count = options.max_samples > 0 ? std::min(options.max_samples, dataset.size())
-                                                : dataset.size();
+  const int64_t count =
+      options.max_samples > 0 ? std::min(options.max_samples, dataset.size()) : dataset.size();
   const Loop loop{reference, candidate, dataset, options};
   std::vector<SampleResult> samples(static_cast<size_t>(count));
   std::vector<absl::Status> statuses(static_cast<size_t>(count), absl::OkStatus());
@@ -217,13 +257,18 @@ Json Evaluation::ToJson() const {
   json.Set("outputs", std::move(list));
   json.Set("sqnr_db_mean_all_outputs", sqnr_db_mean_all_outputs);
   json.Set("labelled", accuracy.has_value() ? accuracy->labelled : int64_t{0});
+  const bool text = accuracy.has_value() && accuracy->float_sequence.has_value();
   const auto share = [&](double Accuracy::*field) {
-    return accuracy.has_value() ? Json((*accuracy).*field) : Json();
+    return accuracy.has_value() && !text ? Json((*accuracy).*field) : Json();
   };
   json.Set("float_top1", share(&Accuracy::float_top1));
   json.Set("float_top5", share(&Accuracy::float_top5));
   json.Set("quantized_top1", share(&Accuracy::quantized_top1));
   json.Set("quantized_top5", share(&Accuracy::quantized_top5));
+  if (text) {
+    json.Set("float_sequence_accuracy", *accuracy->float_sequence);
+    json.Set("quantized_sequence_accuracy", accuracy->quantized_sequence.value_or(0.0));
+  }
   return json;
 }
 

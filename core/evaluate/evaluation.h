@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+
 #include "core/base/cancel_token.h"
 #include "core/base/json.h"
 #include "core/base/progress.h"
@@ -18,8 +19,8 @@
 
 namespace qb {
 
-// One model that can be run: the float executor or the simulator. Run is called from several threads
-// at once, with `worker` in [0, threads).
+// One model that can be run: the float executor or the simulator. Run is called from several
+// threads at once, with `worker` in [0, threads).
 class ModelUnderTest {
  public:
   virtual ~ModelUnderTest() = default;
@@ -32,16 +33,27 @@ class ModelUnderTest {
       absl::Span<const std::vector<Tensor>> samples, int worker) const;
 };
 
+// What a label says about the first output.
+enum class LabelMetric {
+  kTopK,  // a class index, or one of the class names: top-1 and top-5
+  kCtc,   // the text that the steps of a CTC recognizer spell: share of samples read without error
+};
+
 struct EvaluationOptions {
   int threads = 1;
   int64_t max_samples = 0;  // 0: all
   std::vector<std::string> output_names;
   const Labels* labels = nullptr;  // null: unlabelled
+  LabelMetric label_metric = LabelMetric::kTopK;
+  // Names of the classes from 0 up, or empty; of kCtc the characters of the classes from 1 up.
+  std::vector<std::string> classes;
 };
 
 struct Accuracy {
   int64_t labelled = 0;
   double float_top1 = 0, float_top5 = 0, quantized_top1 = 0, quantized_top5 = 0;  // 0..1
+  // Of kCtc, instead of those.
+  std::optional<double> float_sequence, quantized_sequence;
 };
 
 struct Evaluation {
@@ -54,9 +66,9 @@ struct Evaluation {
   Json ToJson() const;
 };
 
-// Samples are spread over threads; sums are merged in sample order, so the result does not depend on
-// the number of threads. Errors: CALIBRATION_DATA_ERROR of a sample; ARGUMENT_ERROR for a label that
-// is no class index or when no sample has a label; CANCELLED; those of the models.
+// Samples are spread over threads; sums are merged in sample order, so the result does not depend
+// on the number of threads. Errors: CALIBRATION_DATA_ERROR of a sample; ARGUMENT_ERROR for a label
+// that is no class index or when no sample has a label; CANCELLED; those of the models.
 absl::StatusOr<Evaluation> Evaluate(const ModelUnderTest& reference,
                                     const ModelUnderTest& candidate, const Dataset& dataset,
                                     const EvaluationOptions& options, ProgressSink& sink,

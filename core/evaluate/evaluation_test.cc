@@ -58,9 +58,9 @@ TEST(Evaluate, CountsAgreementAndTopK) {
   std::string previous;
   for (const int threads : {1, 3}) {
     options.threads = threads;
-    QB_ASSERT_OK_AND_ASSIGN(const Evaluation result,
-                            Evaluate(FakeModel(false), FakeModel(true), CountingDataset(10), options,
-                                     sink, cancel));
+    QB_ASSERT_OK_AND_ASSIGN(
+        const Evaluation result,
+        Evaluate(FakeModel(false), FakeModel(true), CountingDataset(10), options, sink, cancel));
     EXPECT_EQ(result.samples, 10);
     EXPECT_DOUBLE_EQ(*result.outputs[0].agreement, 0.5);
     EXPECT_DOUBLE_EQ(result.accuracy->float_top1, 1.0);
@@ -72,15 +72,39 @@ TEST(Evaluate, CountsAgreementAndTopK) {
   }
 }
 
+TEST(Evaluate, TakesClassNamesAndText) {
+  const Labels labels = {{"s0", "dog"}, {"s1", "dog"}};
+  EvaluationOptions options;
+  options.output_names = {"scores"};
+  options.labels = &labels;
+  options.classes = {"bird", "cat", "dog", "fox", "owl", "rat"};
+  NullProgressSink sink;
+  QB_ASSERT_OK_AND_ASSIGN(const Evaluation result,
+                          Evaluate(FakeModel(false), FakeModel(true), CountingDataset(2), options,
+                                   sink, CancelToken()));
+  EXPECT_DOUBLE_EQ(result.accuracy->float_top1, 1.0);
+  EXPECT_DOUBLE_EQ(result.accuracy->quantized_top1, 0.5);
+  // As one step of a recognizer: class 2 is the second character.
+  options.label_metric = LabelMetric::kCtc;
+  options.classes = {"a", "dog", "c", "d", "e"};
+  QB_ASSERT_OK_AND_ASSIGN(const Evaluation text,
+                          Evaluate(FakeModel(false), FakeModel(true), CountingDataset(2), options,
+                                   sink, CancelToken()));
+  EXPECT_DOUBLE_EQ(*text.accuracy->float_sequence, 1.0);
+  EXPECT_DOUBLE_EQ(*text.accuracy->quantized_sequence, 0.5);
+  EXPECT_TRUE(text.ToJson()["float_top1"].is_null());
+  EXPECT_DOUBLE_EQ(text.ToJson()["quantized_sequence_accuracy"].as_double(), 0.5);
+}
+
 TEST(Evaluate, BadLabelsAreNamed) {
   EvaluationOptions options;
   options.output_names = {"scores"};
   NullProgressSink sink;
   CancelToken cancel;
-  for (const auto& [labels, message] : std::vector<std::pair<Labels, std::string>>{
-           {{{"s1", "6"}}, "no class index in [0, 6)"},
-           {{{"s1", "cat"}}, "'cat' is no class index"},
-           {{{"other", "1"}}, "no sample has a label"}}) {
+  for (const auto& [labels, message] :
+       std::vector<std::pair<Labels, std::string>>{{{{"s1", "6"}}, "no class index in [0, 6)"},
+                                                   {{{"s1", "cat"}}, "'cat' is no class index"},
+                                                   {{{"other", "1"}}, "no sample has a label"}}) {
     options.labels = &labels;
     const auto result =
         Evaluate(FakeModel(false), FakeModel(false), CountingDataset(3), options, sink, cancel);

@@ -20,6 +20,8 @@ p.sub { color: #777; margin: .2rem 0 1.5rem; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid var(--line); }
+.track { background: var(--line); border-radius: .2rem; height: .7rem; min-width: 12rem; }
+.track div { background: var(--bar); border-radius: .2rem; height: 100%; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
 )";
 
@@ -41,10 +43,11 @@ void AppendCell(std::string& html, absl::string_view text, bool number) {
 }
 
 void AppendOutputs(std::string& html, const Json& outputs) {
-  absl::StrAppend(&html,
-                  "<h2>Outputs</h2><div class=\"wide\"><table><tr><th>output</th><th "
-                  "class=\"n\">SQNR</th><th class=\"n\">cosine</th><th class=\"n\">agreement</th><th "
-                  "class=\"n\">largest relative error</th></tr>\n");
+  absl::StrAppend(
+      &html,
+      "<h2>Outputs</h2><div class=\"wide\"><table><tr><th>output</th><th "
+      "class=\"n\">SQNR</th><th class=\"n\">cosine</th><th class=\"n\">agreement</th><th "
+      "class=\"n\">largest relative error</th></tr>\n");
   for (const Json& output : outputs.items()) {
     absl::StrAppend(&html, "<tr>");
     AppendCell(html, output["name"].as_string(), false);
@@ -52,6 +55,43 @@ void AppendOutputs(std::string& html, const Json& outputs) {
     AppendCell(html, absl::StrFormat("%.6f", output["cosine"].as_double()), true);
     AppendCell(html, Percent(output["agreement"]), true);
     AppendCell(html, Number(output["relative_error"], ""), true);
+    absl::StrAppend(&html, "</tr>\n");
+  }
+  absl::StrAppend(&html, "</table></div>\n");
+}
+
+// Bars of what each layer keeps on its own, the worst first.
+void AppendWorstLayers(std::string& html, const Json& layers) {
+  constexpr double kWholeBarDb = 60.0;  // beyond it nobody looks
+  std::vector<const Json*> rows;
+  for (const Json& layer : layers.items()) {
+    rows.push_back(&layer);
+  }
+  if (rows.empty()) {
+    return;
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const Json* a, const Json* b) {
+    return (*a)["sqnr_db"].as_double() < (*b)["sqnr_db"].as_double();
+  });
+  absl::StrAppend(&html,
+                  "<h2>Where the accuracy goes</h2><p class=\"sub\">Single: only this layer "
+                  "quantized. Entire: everything before it too. Worst first.</p><div "
+                  "class=\"wide\"><table><tr><th>layer</th><th>op</th><th class=\"n\">bits</th><th "
+                  "class=\"n\">single</th><th></th><th class=\"n\">entire</th><th "
+                  "class=\"n\">cosine</th><th class=\"n\">saturated</th></tr>\n");
+  for (const Json* row : rows) {
+    const double single = (*row)["sqnr_db"].as_double();
+    absl::StrAppend(&html, "<tr>");
+    AppendCell(html, (*row)["name"].as_string(), false);
+    AppendCell(html, (*row)["op"].as_string(), false);
+    AppendCell(html, absl::StrCat((*row)["activation_bits"].as_int()), true);
+    AppendCell(html, absl::StrFormat("%.1f dB", single), true);
+    absl::StrAppendFormat(&html,
+                          "<td><div class=\"track\"><div style=\"width:%.1f%%\"></div></div></td>",
+                          std::clamp(single / kWholeBarDb, 0.0, 1.0) * 100);
+    AppendCell(html, absl::StrFormat("%.1f dB", (*row)["entire_sqnr_db"].as_double()), true);
+    AppendCell(html, absl::StrFormat("%.6f", (*row)["cosine"].as_double()), true);
+    AppendCell(html, Percent((*row)["saturation_share"]), true);
     absl::StrAppend(&html, "</tr>\n");
   }
   absl::StrAppend(&html, "</table></div>\n");
@@ -134,6 +174,11 @@ std::string HtmlReport(const HtmlReportInput& input) {
     AppendCard(html, "top-5, float", Percent(evaluation["float_top5"]));
     AppendCard(html, "top-5, quantized", Percent(evaluation["quantized_top5"]));
   }
+  if (evaluation["float_sequence_accuracy"].is_number()) {
+    AppendCard(html, "read without error, float", Percent(evaluation["float_sequence_accuracy"]));
+    AppendCard(html, "read without error, quantized",
+               Percent(evaluation["quantized_sequence_accuracy"]));
+  }
   if (!evaluation["outputs"].items().empty()) {
     const Json& first = evaluation["outputs"].items()[0];
     AppendCard(html, "agreement", Percent(first["agreement"]));
@@ -141,6 +186,7 @@ std::string HtmlReport(const HtmlReportInput& input) {
   }
   absl::StrAppend(&html, "</div>\n");
   AppendOutputs(html, evaluation["outputs"]);
+  AppendWorstLayers(html, evaluation["layers"]);
   AppendLayers(html, input.layers);
   absl::StrAppend(&html, "</body></html>\n");
   return html;

@@ -5,8 +5,8 @@
 //
 // Tensors are NHWC (rank 4, batch 1) or of any rank where only elementwise work touches them. Codes
 // are int8; int16 codes are symmetric (zero point 0, in [-32767, 32767]) and enter and leave by
-// convolution, matrix product, elementwise, Requant, Quantize, Dequantize and the layers that move
-// elements.
+// convolution, matrix product, elementwise, softmax, Requant, Quantize, Dequantize and the layers that
+// move elements.
 #pragma once
 
 #include <cstdint>
@@ -126,8 +126,10 @@ struct LutParams {
 };
 
 // Softmax over the last axis as docs/numerics.md says; exp table Q0.24 indexed by (max - x) in 0..255.
+// Of an int16 input: 256 entries for the high byte of (max - x), then 256 for its low byte. The output
+// has scale 1/256, or 1/32768 as int16.
 struct SoftmaxParams {
-  std::vector<int32_t> exp_table;  // 256
+  std::vector<int32_t> exp_table;  // 256 or 512
 };
 
 // Parts along `axis`; each input is requantized to the output (identity when scales are equal).

@@ -37,6 +37,13 @@ std::vector<int32_t> SoftmaxExpTable(double step) {
   return table;
 }
 
+std::vector<int32_t> WideSoftmaxExpTable(double step) {
+  std::vector<int32_t> table = SoftmaxExpTable(256.0 * step);
+  const std::vector<int32_t> low = SoftmaxExpTable(step);
+  table.insert(table.end(), low.begin(), low.end());
+  return table;
+}
+
 std::vector<int8_t> RescaleTable(Requant requant, int32_t zero_point_x, int32_t zero_point_y) {
   std::vector<int8_t> table(256);
   for (int64_t code = -128; code <= 127; ++code) {

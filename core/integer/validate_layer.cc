@@ -318,10 +318,12 @@ absl::Status CheckKind(const LutParams& p, const Operands& t) {
 }
 
 absl::Status CheckKind(const SoftmaxParams& p, const Operands& t) {
-  QB_RETURN_IF_ERROR(CheckInt8(t));
-  if (p.exp_table.size() != 256 || p.exp_table[0] < 1) {
-    return Bad("the exponential table has ", p.exp_table.size(),
-               " entries; accepted: 256, the first above 0");
+  QB_RETURN_IF_ERROR(CheckCodes(t));
+  const bool wide = t.x(0).dtype == DType::kInt16;
+  const size_t entries = wide ? 512 : 256;
+  if (p.exp_table.size() != entries || p.exp_table[0] < 1 || (wide && p.exp_table[256] != kSoftmaxOne)) {
+    return Bad("the exponential table has ", p.exp_table.size(), " entries; accepted: ", entries,
+               wide ? ", the first above 0 and that of the low byte 2^24" : ", the first above 0");
   }
   for (const int32_t value : p.exp_table) {
     if (value < 0 || value > kSoftmaxOne) {
@@ -331,8 +333,9 @@ absl::Status CheckKind(const SoftmaxParams& p, const Operands& t) {
   if (t.x(0).shape.rank() < 1) {
     return Bad("a scalar has no axis");
   }
-  if (t.y().scale != 1.0f / 256.0f) {
-    return Bad("the output has scale ", t.y().scale, "; accepted: 1/256");
+  const float scale = t.y().dtype == DType::kInt16 ? 1.0f / 32768.0f : 1.0f / 256.0f;
+  if (t.y().scale != scale) {
+    return Bad("the output has scale ", t.y().scale, "; accepted: 1/256, of int16 1/32768");
   }
   return CheckShape(t, t.x(0).shape.dims());
 }

@@ -97,6 +97,7 @@ TEST(ValidateNetwork, RefusesSlicesAndTablesThatLeaveTheInput) {
       {ConcatParams{7, {{1, 1}}, {1}}, {1, 8, 8, 4}},
       {ConcatParams{3, {}, {}}, {1, 8, 8, 4}},
       {SoftmaxParams{std::vector<int32_t>(256, 0)}, {1, 8, 8, 4}},
+      {SoftmaxParams{std::vector<int32_t>(512, 256)}, {1, 8, 8, 4}},  // of int16 inputs
       {QuantizeParams{}, {1, 8, 8, 4}},
       {DequantizeParams{}, {1, 8, 8, 4}},
   };

@@ -6,6 +6,7 @@
 
 #include "core/base/testing/status_matchers.h"
 #include "core/integer/run_layer.h"
+#include "core/integer/tables.h"
 #include "core/integer/testing/random_network.h"
 #include "core/integer/validate.h"
 
@@ -408,6 +409,44 @@ TEST(ConvTapSums, TakeSixteenBitInputs) {
       }
     }
     EXPECT_EQ(sums[static_cast<size_t>(m)], sum);
+  }
+}
+
+// From and to either type, against the real function.
+TEST(WideSoftmax, IsWithinOneCodeOfTheRealFunction) {
+  for (const DType from : {DType::kInt8, DType::kInt16}) {
+    for (const DType to : {DType::kInt8, DType::kInt16}) {
+      NetworkBuilder b(11);
+      const int x = b.Input({6, 40}, from);
+      const double step = from == DType::kInt16 ? 12.0 / 32767 : 12.0 / 128;
+      b.network.tensors[static_cast<size_t>(x)].scale = static_cast<float>(step);
+      SoftmaxParams p{from == DType::kInt16 ? WideSoftmaxExpTable(step) : SoftmaxExpTable(step)};
+      const int y = b.Layer({x}, {6, 40}, p);
+      TensorInfo& info = b.network.tensors[static_cast<size_t>(y)];
+      info.dtype = to;
+      info.scale = to == DType::kInt16 ? 1.0f / 32768 : 1.0f / 256;
+      info.zero_point = to == DType::kInt16 ? 0 : -128;
+      const Bytes codes = RandomCodes(b, x);
+      const Bytes result = RunLast(b.network, {codes}, BestKernelLevel());
+      const auto code_at = [](const Bytes& bytes, DType type, size_t i) -> int32_t {
+        int16_t wide = 0;
+        std::memcpy(&wide, bytes.data() + (type == DType::kInt16 ? 2 * i : 0), 2);
+        return type == DType::kInt16 ? wide : bytes[i];
+      };
+      for (size_t row = 0; row < 6; ++row) {
+        double sum = 0;
+        for (size_t i = row * 40; i < row * 40 + 40; ++i) {
+          sum += std::exp(code_at(codes, from, i) * step);
+        }
+        for (size_t i = row * 40; i < row * 40 + 40; ++i) {
+          const double real = std::exp(code_at(codes, from, i) * step) / sum;
+          const double got = (code_at(result, to, i) - info.zero_point) * double{info.scale};
+          EXPECT_NEAR(got, std::min(real, 1 - double{info.scale}),
+                      0.52 * double{info.scale} + 0x1p-16)
+              << DTypeName(from) << " to " << DTypeName(to);
+        }
+      }
+    }
   }
 }
 

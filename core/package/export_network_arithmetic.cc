@@ -34,14 +34,19 @@ int64_t PlacesRoundedDown(int64_t extent, int64_t pads, int64_t reach, int64_t s
 
 // The factor of the logits that the table of exponentials holds besides their scale.
 float BetaOf(const integer::SoftmaxParams& p, float scale) {
-  const std::vector<int32_t> plain = integer::SoftmaxExpTable(scale);
+  const bool wide = p.exp_table.size() == 512;
+  const std::vector<int32_t> plain =
+      wide ? integer::WideSoftmaxExpTable(scale) : integer::SoftmaxExpTable(scale);
   if (plain == p.exp_table) {
     return 1.0f;
   }
-  // From the last entry that still has digits: table[i] = table[0] exp(-i step).
+  // From the last entry that still has digits: table[i] = table[0] exp(-i step). Of the two tables
+  // of int16 logits the second has steps of one.
+  const size_t first = wide ? 256 : 0;
   double step = scale;
-  for (size_t i = 1; i < p.exp_table.size() && p.exp_table[i] > 256; ++i) {
-    step = -std::log(static_cast<double>(p.exp_table[i]) / p.exp_table[0]) / static_cast<double>(i);
+  for (size_t i = 1; first + i < p.exp_table.size() && p.exp_table[first + i] > 256; ++i) {
+    step = -std::log(static_cast<double>(p.exp_table[first + i]) / p.exp_table[first]) /
+           static_cast<double>(i);
   }
   return static_cast<float>(step / scale);
 }

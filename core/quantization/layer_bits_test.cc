@@ -127,6 +127,17 @@ TEST(LayerBits, SixteenBitsKeepProductsOfTwoValues) {
             70.0);
 }
 
+TEST(LayerBits, SixteenBitsKeepSoftmaxOnAnyAxis) {
+  for (const int axis : {1, 2}) {
+    const std::string body =
+        absl::StrCat("x = Input float32[1x5x10]\ns = Softmax(x) {axis=", axis, "}\ny = Output(s)");
+    EXPECT_GT(QuantizeWith(body, WideActivations()).sqnr_db, 70.0) << axis;
+    LayerOverrides logits;
+    logits.activation16 = {"x"};  // the result keeps its 8 bits
+    EXPECT_GT(QuantizeWith(body, logits).sqnr_db, QuantizeWith(body, {}).sqnr_db) << axis;
+  }
+}
+
 TEST(LayerBits, AWideLayerReadsAndWritesSixteenBits) {
   LayerOverrides overrides;
   overrides.activation16 = {"e"};

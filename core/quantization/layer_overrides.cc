@@ -172,6 +172,7 @@ std::string WhyNoWideResult(const Node& node, const PointwiseClosures& closures)
     case OpKind::kMultiply:
     case OpKind::kDiv:
     case OpKind::kConcatenate:
+    case OpKind::kSoftmax:
       return "";
     default:
       return MeanWindowOf(node).has_value() ? "" : "the operator computes 8 bits only";

@@ -68,18 +68,18 @@ class LayerOverridesTest : public ::testing::Test {
 
 TEST_F(LayerOverridesTest, AGlobTakesTheLayersThatCanAndNotesTheOthers) {
   overrides_.activation16 = {"*"};
-  EXPECT_THAT(Wide(), UnorderedElementsAre("x", "conv_1", "mean", "out"));
+  EXPECT_THAT(Wide(), UnorderedElementsAre("x", "conv_1", "mean", "out", "soft"));
   QB_ASSERT_OK_AND_ASSIGN(const LayerSettings settings, Resolve());
-  EXPECT_THAT(settings.notes.at(Find("soft")), HasSubstr("computes 8 bits only"));
+  EXPECT_THAT(settings.notes.at(Find("act")), HasSubstr("it is a lookup table"));
   EXPECT_THAT(settings.notes.at(Find("flip")), HasSubstr("it moves 'pool': maxima"));
   EXPECT_FALSE(settings.notes.contains(Find("conv_1")));
 }
 
 TEST_F(LayerOverridesTest, AnExactNameOfALayerThatCannotIsRefused) {
-  overrides_.activation16 = {"conv_1", "soft", "act", "nothing"};
+  overrides_.activation16 = {"conv_1", "pool", "act", "nothing"};
   ExpectRefused(
-      "activation16Bits: 'soft' can have no effect: layer 'soft' (Softmax): the operator "
-      "computes 8 bits only");
+      "activation16Bits: 'pool' can have no effect: layer 'pool' (Pooling): maxima are taken of 8 "
+      "bits");
   ExpectRefused("layer 'act' (Sigmoid): it is a lookup table");
   ExpectRefused("'nothing' matches no layer");
 }

@@ -139,11 +139,13 @@ absl::Status LowerSoftmax(Lowering& lowering, const Node* node) {
     return UnsupportedLayer(*node, absl::StrCat("beta ", attrs.beta, "; above 0 is accepted"));
   }
   const Node* logits = node->operand(0);
-  const double step = static_cast<double>(lowering.narrow_scale(logits).scale) * attrs.beta;
+  const ValueScale& from_scale = lowering.scale(logits);
+  const double step = static_cast<double>(from_scale.scale) * attrs.beta;
   integer::SoftmaxParams params;
-  params.exp_table = integer::SoftmaxExpTable(step);
+  params.exp_table = from_scale.dtype == DType::kInt16 ? integer::WideSoftmaxExpTable(step)
+                                                       : integer::SoftmaxExpTable(step);
   const int64_t rank = node->shape().rank();
-  const int from = lowering.NarrowTensor(logits);
+  const int from = lowering.tensor(logits);
   if (attrs.axis == rank - 1) {
     lowering.AddLayer(node->name(), {from}, lowering.AddValue(node), std::move(params));
     return absl::OkStatus();
@@ -156,8 +158,7 @@ absl::Status LowerSoftmax(Lowering& lowering, const Node* node) {
   std::vector<int64_t> dims = node->shape().dims();
   std::swap(dims[static_cast<size_t>(attrs.axis)], dims.back());
   const std::string name = node->name();
-  const int in = lowering.AddTensor(absl::StrCat(name, "/last_in"), Shape(dims),
-                                    lowering.narrow_scale(logits));
+  const int in = lowering.AddTensor(absl::StrCat(name, "/last_in"), Shape(dims), from_scale);
   const int out =
       lowering.AddTensor(absl::StrCat(name, "/last_out"), Shape(dims), lowering.scale(node));
   lowering.AddLayer(absl::StrCat(name, "/to_last"), {from}, in, swap);

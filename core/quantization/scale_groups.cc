@@ -109,7 +109,12 @@ ValueScale ScaleGroups::WideScaleOf(const Node* source) const {
   ValueScale value;
   value.dtype = DType::kInt16;
   value.largest_seen = group.largest_seen;
-  value.threshold = group.fixed ? 1.0 : group.wide_threshold;
+  if (group.fixed) {
+    value.scale = 1.0f / 32768.0f;
+    value.threshold = 32767.0 / 32768.0;
+    return value;
+  }
+  value.threshold = group.wide_threshold;
   const double scale = value.threshold / 32767.0;
   value.scale = scale < kSmallestScale ? 1.0f : static_cast<float>(scale);
   return value;

@@ -20,7 +20,7 @@ class ScaleGroups {
     double saturation_share = 0.0;
     double wide_threshold = 0.0;  // for 16-bit codes
     bool non_negative = false;
-    bool fixed = false;  // scale 1/256, zero point -128
+    bool fixed = false;  // scale 1/256, zero point -128; of 16-bit codes scale 1/32768
   };
 
   // Joins `member` to the group of `source`. Thresholds: the largest; 8-bit codes for non-negative

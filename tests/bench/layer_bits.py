@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """The three layers that lose most, put at 16 bits: does the whole model gain?
 
-    QBC_MODELS=DIR /usr/bin/python3 tests/bench/layer_bits.py --sets SETS [--bin build/release/bin] [MODEL ...]
+    QBC_MODELS=DIR QBC_SETS=SETS /usr/bin/python3 tests/bench/layer_bits.py [--bin build/release/bin] [MODEL ...]
 
-DIR holds MANIFEST.tsv and the models, SETS calib/ and eval/ samples of each set. Every model with
+DIR holds MANIFEST.tsv and the models, SETS (or --sets) calib/ and eval/ samples of each set. Every model with
 samples is compiled with 8 bits and evaluated with --per-layer; the three layers with the lowest single
 SQNR among those that have a 16-bit form get 16-bit activations (and weights where they have any); it is
 compiled again, and one line gives the SQNR of the whole model before and after (of the worst output).
@@ -78,14 +78,14 @@ def measure(arguments, name, model):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--sets", required=True)
-    parser.add_argument("--bin", default="build/release/bin")
+    parser.add_argument("--sets", default=os.environ.get("QBC_SETS"))
+    parser.add_argument("--bin", default=os.environ.get("QB_BIN_DIR", "build/release/bin"))
     parser.add_argument("--max-samples", type=int, default=0)
     parser.add_argument("models", nargs="*", metavar="MODEL")
     arguments = parser.parse_args()
     root = os.environ.get("QBC_MODELS")
-    if not root:
-        print("SKIPPED all models: QBC_MODELS is not set")
+    if not root or not arguments.sets:
+        print("SKIPPED all models: QBC_MODELS or QBC_SETS is not set")
         return 0
     failed = 0
     with open(os.path.join(root, "MANIFEST.tsv"), newline="") as table:

@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 
 #include "core/base/atomic_file.h"
 #include "core/base/failure.h"
@@ -26,7 +28,14 @@ constexpr auto kFlags = std::to_array<FlagDef>({
     kModelFlag,
     kMxqFlag,
     kDataFlag,
-    {"labels", 0, FlagKind::kValue, "FILE", "CSV with the columns sample,label (class index)"},
+    {"labels", 0, FlagKind::kValue, "FILE",
+     "CSV with the columns sample,label (class index, class name, or text)"},
+    {"metric", 0, FlagKind::kValue, "NAME",
+     "the figure to name: top1, top5 (with --labels), ctc (with --labels and --classes), "
+     "agreement, "
+     "sqnr or cosine"},
+    {"classes", 0, FlagKind::kValue, "FILE",
+     "class names, one a line; for ctc the characters, the blank left out"},
     {"report", 0, FlagKind::kValue, "FILE", "write an HTML page"},
     {"json", 0, FlagKind::kValue, "FILE", "write the figures as JSON; '-' is stdout"},
     {"max-samples", 0, FlagKind::kValue, "N", "only the first N samples"},
@@ -50,12 +59,95 @@ std::string Table(const Evaluation& evaluation) {
     const Accuracy& accuracy = *evaluation.accuracy;
     absl::StrAppendFormat(&text, "%-28s %10s %10s   (%d labelled)\n", "accuracy", "float",
                           "quantized", accuracy.labelled);
+    if (accuracy.float_sequence.has_value()) {
+      absl::StrAppendFormat(&text, "%-28s %8.2f %% %8.2f %%\n", "read without error",
+                            *accuracy.float_sequence * 100,
+                            accuracy.quantized_sequence.value_or(0.0) * 100);
+      return text;
+    }
     absl::StrAppendFormat(&text, "%-28s %8.2f %% %8.2f %%\n", "top-1", accuracy.float_top1 * 100,
                           accuracy.quantized_top1 * 100);
     absl::StrAppendFormat(&text, "%-28s %8.2f %% %8.2f %%\n", "top-5", accuracy.float_top5 * 100,
                           accuracy.quantized_top5 * 100);
   }
   return text;
+}
+
+constexpr auto kMetrics =
+    std::to_array<absl::string_view>({"top1", "top5", "ctc", "agreement", "sqnr", "cosine"});
+
+absl::StatusOr<std::vector<std::string>> ReadClasses(const std::string& path) {
+  const absl::StatusOr<std::string> text = ReadFile(path);
+  if (!text.ok()) {
+    return WithFailureCode(text.status(), FailureCode::kArgumentError);
+  }
+  std::vector<std::string> classes = absl::StrSplit(*text, '\n');
+  for (std::string& name : classes) {
+    if (!name.empty() && name.back() == '\r') {
+      name.pop_back();
+    }
+  }
+  while (!classes.empty() && classes.back().empty()) {
+    classes.pop_back();
+  }
+  return classes;
+}
+
+// What --metric, --labels and --classes say, into `options`; the labels stay in `labels`.
+absl::Status ReadMetric(const ParsedFlags& flags, std::optional<Labels>& labels,
+                        EvaluationOptions& options) {
+  const std::string metric = flags.Get("metric");
+  if (!metric.empty() && std::find(kMetrics.begin(), kMetrics.end(), metric) == kMetrics.end()) {
+    return Failure(FailureCode::kArgumentError, absl::StrCat("--metric ", metric, ": it is one of ",
+                                                             absl::StrJoin(kMetrics, ", ")));
+  }
+  if (flags.Has("labels")) {
+    QB_ASSIGN_OR_RETURN(labels, ReadLabels(flags.Get("labels")));
+    options.labels = &*labels;
+  }
+  if (flags.Has("classes")) {
+    QB_ASSIGN_OR_RETURN(options.classes, ReadClasses(flags.Get("classes")));
+  }
+  const bool text = metric == "ctc";
+  if ((text || metric == "top1" || metric == "top5") && !labels.has_value()) {
+    return Failure(FailureCode::kArgumentError,
+                   absl::StrCat("--metric ", metric, " needs --labels"));
+  }
+  if (text && options.classes.empty()) {
+    return Failure(FailureCode::kArgumentError, "--metric ctc needs --classes with the characters");
+  }
+  options.label_metric = text ? LabelMetric::kCtc : LabelMetric::kTopK;
+  return absl::OkStatus();
+}
+
+// {name, float, quantized} of a metric with labels, {name, value} of one without: of the worst
+// output.
+Json MetricOf(const std::string& metric, const Json& evaluation) {
+  Json json = Json::Object().Set("name", metric);
+  if (metric == "top1" || metric == "top5" || metric == "ctc") {
+    const std::string key = metric == "ctc" ? "sequence_accuracy" : metric;
+    return json.Set("float", evaluation[absl::StrCat("float_", key)])
+        .Set("quantized", evaluation[absl::StrCat("quantized_", key)]);
+  }
+  Json worst;
+  for (const Json& output : evaluation["outputs"].items()) {
+    const Json& value = output[metric == "sqnr" ? "sqnr_db" : metric];
+    if (value.is_number() && (!worst.is_number() || value.as_double() < worst.as_double())) {
+      worst = value;
+    }
+  }
+  return json.Set("value", worst);
+}
+
+std::string MetricLine(const Json& metric) {
+  std::string text = absl::StrCat("metric ", metric["name"].as_string(), ":");
+  for (const auto& [key, value] : metric.members()) {
+    if (key != "name") {
+      absl::StrAppend(&text, " ", key, " ",
+                      value.is_number() ? absl::StrFormat("%.4f", value.as_double()) : "-");
+    }
+  }
+  return text + "\n";
 }
 
 // The figures with what the executable's report says of each layer's weights, and with the reason
@@ -135,10 +227,7 @@ absl::Status Run(CommandContext& context) {
   EvaluationOptions options;
   QB_ASSIGN_OR_RETURN(options.max_samples, flags.GetInt("max-samples", 0, 1, 1 << 30));
   std::optional<Labels> labels;
-  if (flags.Has("labels")) {
-    QB_ASSIGN_OR_RETURN(labels, ReadLabels(flags.Get("labels")));
-    options.labels = &*labels;
-  }
+  QB_RETURN_IF_ERROR(ReadMetric(flags, labels, options));
   QB_ASSIGN_OR_RETURN(const OpenedModel reference, OpenFloatModel(model_path, flags, threads));
   QB_ASSIGN_OR_RETURN(const OpenedModel executable,
                       OpenExecutable(mxq_path, flags.Get("core-mode"), threads, data));
@@ -161,6 +250,10 @@ absl::Status Run(CommandContext& context) {
                                context.reporter, context.cancel));
   Json json = evaluation.ToJson();
   std::string table = Table(evaluation);
+  if (flags.Has("metric")) {
+    json.Set("metric", MetricOf(flags.Get("metric"), json));
+    absl::StrAppend(&table, MetricLine(json["metric"]));
+  }
   if (per_layer) {
     context.reporter.OnStage("layers");
     QB_ASSIGN_OR_RETURN(
