@@ -179,7 +179,7 @@ absl::StatusOr<std::optional<pb::Job>> ReadRequest(SqliteConnection& db, absl::s
 namespace {
 
 // Ids grow with the time of creation but for jumps of the clock, which are taken to be shorter.
-constexpr int64_t kLongestClockJumpMs = 3'600'000;
+constexpr int64_t kLongestClockJumpMs = 60'000;
 
 // The conditions of `query` on a row of job but for state and place in the list. ?1 is the tenant,
 // ?2 the target.

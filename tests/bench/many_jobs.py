@@ -21,6 +21,7 @@ from chaos import ROOT  # noqa: E402
 from submit_200 import percentile  # noqa: E402
 
 TENANTS = 200
+STEP_MS = 2592  # a million jobs in thirty days
 STATES = [1, 10, 10, 10, 10, 10, 11, 12, 13]
 
 
@@ -41,8 +42,8 @@ def fill(path, jobs, events, spec):
         for i in range(1, jobs + 1):
             state = STATES[i % len(STATES)] if i % 100 else 1
             tenant = "default" if i % 2 else f"t{rng.randint(1, TENANTS - 1)}"
-            yield (i, tenant, state, 0, now - jobs + i, 0, now + 86400000, "aries-rb", spec, "{}",
-                   2, now if state >= 10 else None)
+            yield (i, tenant, state, 0, now - (jobs - i) * STEP_MS, 0, now + 86400000, "aries-rb",
+                   spec, "{}", 2, now if state >= 10 else None)
 
     db.executemany("INSERT INTO execution(id, tenant, state, priority, enqueued_ms, run_after_ms, "
                    "expires_ms, target, spec, resolved_config, last_seq, finished_ms) "
@@ -148,8 +149,8 @@ def main():
             elif kind == 3:
                 wanted.filter.states.extend([2, 3])  # nothing has them
             else:
-                wanted.filter.created_before.CopyFrom(
-                    timestamp_pb2.Timestamp(seconds=now - rng.randint(0, arguments.jobs // 1000)))
+                age_s = rng.randint(0, arguments.jobs * STEP_MS // 1000)
+                wanted.filter.created_before.CopyFrom(timestamp_pb2.Timestamp(seconds=now - age_s))
             client.jobs.ListJobs(wanted, timeout=60)
 
         show("floor: GetCapabilities", timed(arguments.calls, lambda: client.info.GetCapabilities(
