@@ -15,7 +15,7 @@ from .config_sections import (BiasCorrectionConfig, BitConfig, CalibrationConfig
                               EquivalentTransformationConfig, ExtraOutputConfig, HessianQuantConfig,
                               LlmConfig, ModConfig, PreprocessingConfig, ResourceManagementConfig,
                               SaveSampleConfig, SearchWeightScaleConfig, Uint8InputConfig)
-from .config_sections import AutoTuneConfig, LoadScaleConfig, MoeConfig
+from .config_sections import AutoTuneConfig, LoadScaleConfig, MoeConfig, OffloadConfig
 from .events import Callback, CompileResult, result_of_line
 from .samples import Samples
 from .settings import ConfigSource
@@ -121,6 +121,7 @@ def mxq_compile(
     moe_config: Optional[MoeConfig] = None,
     load_scale_config: Optional[LoadScaleConfig] = None,
     auto_tune_config: Optional[AutoTuneConfig] = None,
+    offload_config: Optional[OffloadConfig] = None,
     eval_data: Optional[Samples] = None,
     eval_labels: Optional[PathLike] = None,
     require_device: bool = False,
@@ -196,6 +197,7 @@ def mblt_compile(
     save_subgraph_type: Optional[int] = None,
     output_subgraph_path: Optional[PathLike] = None,
     *,
+    offload_config: Optional[OffloadConfig] = None,
     threads: Optional[int] = None,
     server: Optional[str] = None,
     callback: Optional[Callback] = None,
