@@ -58,19 +58,24 @@ class AsWritten(unittest.TestCase):
         self.assertTrue(os.path.exists("model.mxq"))
 
     def test_cpu_offload(self):
-        # Done, or refused by name where the compiler does not have it yet; never ignored.
-        try:
-            mxq_compile(
-                model="model.onnx",
-                backend="onnx",
-                target_device="regulus-rb",
-                calib_data_path="./calib",
-                save_path="./model_cpu_offload.mxq",
-                cpu_offload=True,
-            )
-        except qbcompiler.ConfigError as error:
-            self.assertIn("cpuOffload", str(error))
-            self.assertIn("not supported yet", str(error))
+        direct = mxq_compile(
+            model="model.onnx",
+            backend="onnx",
+            target_device="regulus-rb",
+            calib_data_path="./calib",
+            save_path="./model_cpu_offload.mxq",
+            cpu_offload=True,
+        )
+        # In two steps the switch is a setting of the second one, and the bytes are the same.
+        mblt_compile("model.onnx", "model.mblt", "regulus-rb", cpu_offload=True)
+        stepwise = mxq_compile("model.mblt", "regulus-rb", "calib", "b.mxq", cpu_offload=True)
+        self.assertEqual(direct.outputs[0].sha256, stepwise.outputs[0].sha256)
+
+    def test_the_body_is_a_model_of_its_own(self):
+        mblt_compile("model.onnx", "model.mblt", "aries-rb", cpu_offload=True)
+        body = qbcompiler.get_body_subgraph("model.mblt", "body.mblt")
+        self.assertEqual(body.path, "body.mblt")
+        self.assertTrue(qbcompiler.read_provenance("body.mblt"))
 
     def test_several_widths(self):
         open_width_model("model.onnx")
