@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
@@ -100,7 +101,7 @@ absl::Status AddLabels(const ParsedFlags& flags, qbc::v1::JobSpec& spec) {
   for (const std::string& label : flags.GetAll("label")) {
     const std::pair<std::string, std::string> parts =
         absl::StrSplit(label, absl::MaxSplits('=', 1));
-    if (parts.first.empty() || label.find('=') == std::string::npos) {
+    if (parts.first.empty() || !absl::StrContains(label, '=')) {
       return UsageError(absl::StrCat("--label: '", label, "' is not KEY=VALUE"));
     }
     (*spec.mutable_labels())[parts.first] = parts.second;

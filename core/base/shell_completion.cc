@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -23,7 +24,7 @@ std::string WordsOf(const CompletedProgram& program, const FlagDef& flag) {
       return absl::StrJoin(values.words, " ");
     }
   }
-  const bool listed = flag.value_name.find('|') != absl::string_view::npos;
+  const bool listed = absl::StrContains(flag.value_name, '|');
   return listed ? absl::StrReplaceAll(flag.value_name, {{"|", " "}}) : "";
 }
 

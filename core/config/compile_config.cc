@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -231,7 +232,7 @@ std::vector<ConfigProblem> ConfigProblemsOf(const absl::Status& status) {
     const size_t colon = line.find(": ");
     const absl::string_view path = line.substr(0, colon);
     const bool has_path =
-        listed && colon != absl::string_view::npos && path.find(' ') == absl::string_view::npos;
+        listed && colon != absl::string_view::npos && !absl::StrContains(path, ' ');
     if (has_path) {
       problems.push_back({std::string(path), std::string(line.substr(colon + 2))});
     } else {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "yaml-cpp/depthguard.h"
@@ -127,7 +128,7 @@ absl::StatusOr<Json> ParseYaml(absl::string_view text) {
 
 // Whether escapes ("\0", "\u0000") put a NUL into a key or a string: a path would end there.
 bool HasNul(const Json& value) {
-  const auto has_nul = [](const std::string& text) { return text.find('\0') != std::string::npos; };
+  const auto has_nul = [](const std::string& text) { return absl::StrContains(text, '\0'); };
   return has_nul(value.as_string()) ||
          std::any_of(value.items().begin(), value.items().end(), HasNul) ||
          std::any_of(value.members().begin(), value.members().end(),
@@ -192,7 +193,7 @@ absl::StatusOr<Json> ParseConfigText(absl::string_view text, absl::string_view f
   if (text.size() > kMostBytes) {
     return fail(absl::StrCat(text.size(), " bytes; at most ", kMostBytes, " are accepted"));
   }
-  if (text.find('\0') != absl::string_view::npos) {
+  if (absl::StrContains(text, '\0')) {
     return fail("it has a NUL byte; JSON or YAML text is accepted");
   }
   if (const size_t bad = FindNoUtf8(text); bad != absl::string_view::npos) {

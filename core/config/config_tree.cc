@@ -76,7 +76,7 @@ class Flattener {
       const std::string key = CamelSpelling("", spelled);
       const ConfigGroup* group = FindGroup(key);
       // A dot in a key would reach into a section.
-      if (key.find('.') != std::string::npos) {
+      if (absl::StrContains(key, '.')) {
         Unknown("", spelled, SiblingKeys(""));
       } else if (group == nullptr) {
         AddOnce(key, ShownKey(spelled), value);
@@ -140,7 +140,7 @@ class Flattener {
       if (Full()) {
         return;
       }
-      if (key.find('.') != std::string::npos) {
+      if (absl::StrContains(key, '.')) {
         Unknown(path, key, SiblingKeys(path));
       } else {
         AddOnce(absl::StrCat(path, ".", CamelSpelling(path, key)),

@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
@@ -42,7 +43,7 @@ absl::Status CheckDisjoint(absl::string_view field, const qbc::v1::Manifest& man
 
 absl::Status CheckManifestPath(absl::string_view field, absl::string_view path,
                                const ManifestLimits& limits) {
-  if (path.find('\0') != absl::string_view::npos || path.find('\\') != absl::string_view::npos) {
+  if (absl::StrContains(path, '\0') || absl::StrContains(path, '\\')) {
     return BadPath(field, path, "a path has no NUL and no backslash");
   }
   const std::vector<absl::string_view> parts = absl::StrSplit(path, '/');

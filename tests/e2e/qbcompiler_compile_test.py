@@ -42,7 +42,7 @@ class Cli(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.model = write_model(cls.path("good.onnx"))
-        cls.odd = write_model(cls.path("odd.onnx"), "Sinh")
+        cls.odd = write_model(cls.path("odd.onnx"), "RandomNormalLike")
         cls.wide = write_model(cls.path("wide.onnx"), dilation=1000)
         cls.write("broken.onnx", "not a model")
 
@@ -90,7 +90,7 @@ class Cli(unittest.TestCase):
                 (self.compile_flags(None, "x.mxq", "--no-use-random-calib"), 2, "ARGUMENT_ERROR",
                  "No calibration dataset is provided"),
                 (self.compile_flags(self.path("broken.onnx")), 1, "MODEL_PARSE_ERROR", "damaged"),
-                (self.compile_flags(self.odd), 1, "UNSUPPORTED_OPERATOR", "Sinh"),
+                (self.compile_flags(self.odd), 1, "UNSUPPORTED_OPERATOR", "RandomNormalLike"),
                 (self.compile_flags() + ["--output", blocked], 1, "OUTPUT_WRITE_ERROR", "x.mxq"),
                 (self.compile_flags() + ["--device", "gpu", "--require-device"], 1,
                  "DEVICE_UNAVAILABLE", "gpu"),

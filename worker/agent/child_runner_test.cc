@@ -6,6 +6,7 @@
 #include <fstream>
 #include <thread>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
@@ -27,7 +28,7 @@ class Collected final : public ChildOutput {
   void OnStdout(absl::string_view bytes) override {
     out.append(bytes.data(), bytes.size());
     // The scripts print a line when they are ready to be interrupted.
-    if (!ready.HasBeenNotified() && out.find('\n') != std::string::npos) {
+    if (!ready.HasBeenNotified() && absl::StrContains(out, '\n')) {
       ready.Notify();
     }
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -48,7 +49,7 @@ class FirstLine final : public ChildOutput {
 
 absl::StatusOr<std::string> FindCompilerBinary(const std::string& name) {
   std::vector<std::string> candidates;
-  if (name.find('/') != std::string::npos) {
+  if (absl::StrContains(name, '/')) {
     candidates.push_back(name);
   } else {
     candidates.push_back(absl::StrCat(OwnFolder(), "/", name));
