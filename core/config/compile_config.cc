@@ -67,17 +67,18 @@ absl::string_view GroupOf(absl::string_view section) {
 
 // Objects in the making; a leaf has a value.
 struct Tree {
+  absl::string_view name;
   const Json* value = nullptr;
-  std::vector<std::pair<absl::string_view, Tree>> children;
+  std::vector<Tree> children;
 
   // The child of that name, made when there is none.
-  Tree& Child(absl::string_view name) {
-    for (auto& [own, child] : children) {
-      if (own == name) {
+  Tree& Child(absl::string_view child_name) {
+    for (Tree& child : children) {
+      if (child.name == child_name) {
         return child;
       }
     }
-    return children.emplace_back(name, Tree()).second;
+    return children.emplace_back(Tree{child_name, nullptr, {}});
   }
 
   Json ToJson() const {
@@ -85,8 +86,8 @@ struct Tree {
       return *value;
     }
     Json object = Json::Object();
-    for (const auto& [name, child] : children) {
-      object.SetNew(name, child.ToJson());
+    for (const Tree& child : children) {
+      object.SetNew(child.name, child.ToJson());
     }
     return object;
   }
