@@ -130,10 +130,10 @@ std::string IdentityJson(const CompileConfig& config, const qbc::v1::JobSpec& sp
   Json others = Json::Object();
   const std::string& text = spec.config().overrides_json();
   const Json overrides = text.empty() ? Json::Object() : Json::Parse(text).value_or(Json::Object());
-  for (const auto& [name, value] : overrides.members()) {
+  for (const Json::Member& member : overrides.members()) {
     if (std::none_of(kSettings.begin(), kSettings.end(),
-                     [&](const Setting& setting) { return setting.flag == name; })) {
-      others.Set(name, value);
+                     [&](const Setting& setting) { return setting.flag == member.first; })) {
+      others.Set(member.first, member.second);
     }
   }
   return Json::Object()
