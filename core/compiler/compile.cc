@@ -17,6 +17,7 @@
 #include "core/compiler/accuracy_check.h"
 #include "core/compiler/executable_parts.h"
 #include "core/compiler/extra_outputs.h"
+#include "core/compiler/input_preparation.h"
 #include "core/compiler/layer_names.h"
 #include "core/compiler/load_model.h"
 #include "core/compiler/phases.h"
@@ -26,6 +27,7 @@
 #include "core/compiler/same_model.h"
 #include "core/compiler/version.h"
 #include "core/dataset/dataset.h"
+#include "core/dataset/read_ahead.h"
 #include "core/frontends/all_frontends.h"
 #include "core/npu/program.h"
 #include "core/package/mblt.h"
@@ -40,6 +42,7 @@ namespace {
 
 constexpr int64_t kRandomSamples = 16;
 constexpr uint64_t kRandomSeed = 1;
+constexpr int64_t kSamplesAhead = 2;  // beyond one a thread
 
 // The device the compile runs on. This build has no GPU executor: "gpu" falls back, never in
 // silence.
@@ -120,6 +123,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenCalibration(const QuantizeRequest& 
                                                          const SizeNumber& number,
                                                          const CompileConfig& config,
                                                          const std::vector<InputSpec>& inputs,
+                                                         const DatasetOptions& options,
                                                          Phases& phases) {
   if (config.Bool("useRandomCalib")) {
     phases.OnLog(LogLevel::kWarning, "calibration",
@@ -141,7 +145,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenCalibration(const QuantizeRequest& 
                      number.sizes == 1 ? "one size" : absl::StrCat(number.sizes, " sizes"),
                      " takes one for each"));
   }
-  return OpenDataset(request.calibration_paths[number.index], inputs, phases);
+  return OpenDataset(request.calibration_paths[number.index], inputs, options, phases);
 }
 
 LayerOverrides LayerOverridesOf(const CompileConfig& config) {
@@ -196,7 +200,8 @@ struct CheckData {
 };
 
 absl::StatusOr<CheckData> OpenCheckData(const QuantizeRequest& request, const Dataset& calibration,
-                                        const std::vector<InputSpec>& inputs, Phases& phases) {
+                                        const std::vector<InputSpec>& inputs,
+                                        const DatasetOptions& options, Phases& phases) {
   CheckData data;
   if (request.evaluation_path.empty()) {
     data.dataset = &calibration;
@@ -204,7 +209,7 @@ absl::StatusOr<CheckData> OpenCheckData(const QuantizeRequest& request, const Da
     data.max_samples = kCheckSamples;
     return data;
   }
-  QB_ASSIGN_OR_RETURN(data.own, OpenDataset(request.evaluation_path, inputs, phases));
+  QB_ASSIGN_OR_RETURN(data.own, OpenDataset(request.evaluation_path, inputs, options, phases));
   data.dataset = data.own.get();
   data.description = "on evaluation data";
   if (!request.labels_path.empty()) {
@@ -218,6 +223,9 @@ absl::StatusOr<CheckData> OpenCheckData(const QuantizeRequest& request, const Da
 struct SizeInputs {
   MbltFile mblt;
   Placement placement;  // of the nodes of mblt.graph
+  std::vector<InputSpec> specs;
+  DatasetOptions preparation;
+  std::vector<Uint8Input> bytes;  // inputs that the executable takes as uint8
   std::unique_ptr<Dataset> calibration;
   CheckData check_data;
 };
@@ -229,6 +237,35 @@ struct QuantizeInputs {
   std::string device;
   std::vector<SizeInputs> sizes;
 };
+
+// What the settings say about samples and about inputs that are bytes.
+absl::Status PrepareInputs(const QuantizeRequest& request, const CompileConfig& config,
+                           Phases& phases, SizeInputs& size) {
+  size.specs = InputSpecsOf(size.mblt.graph);
+  QB_ASSIGN_OR_RETURN(size.preparation, DatasetOptionsOf(config, size.specs));
+  size.preparation.threads = request.threads;
+  size.preparation.cancel = &phases.cancel();
+  QB_ASSIGN_OR_RETURN(size.bytes, Uint8InputsOf(size.specs, size.preparation));
+  if (size.placement.partition.has_value() && !size.bytes.empty()) {
+    return Failure(FailureCode::kConfigError,
+                   "uint8 inputs (uint8Input, fuseIntoFirstLayer) of a model with CPU parts are not "
+                   "supported yet");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SaveSeenSamples(const CompileConfig& config, const SizeInputs& size, Phases& phases) {
+  if (!config.Bool("saveSample.apply")) {
+    return absl::OkStatus();
+  }
+  const std::string& folder = config.String("saveSample.path");
+  QB_ASSIGN_OR_RETURN(const int64_t count, SaveSamples(*size.calibration, size.specs, folder,
+                                                       config.Int("saveSample.maxSamples")));
+  phases.OnLog(LogLevel::kInfo, "dataset",
+               absl::StrCat(count, " of ", size.calibration->size(),
+                            " calibration samples are saved in '", folder, "'"));
+  return absl::OkStatus();
+}
 
 absl::Status PrepareSize(const QuantizeRequest& request, const SizeNumber& number,
                          const std::string& mblt_path, const CompileConfig& config,
@@ -244,10 +281,12 @@ absl::Status PrepareSize(const QuantizeRequest& request, const SizeNumber& numbe
   if (number.index == 0) {
     QB_RETURN_IF_ERROR(SaveConfig(request.config_save_path, config));
   }
-  const std::vector<InputSpec> specs = InputSpecsOf(size.mblt.graph);
-  QB_ASSIGN_OR_RETURN(size.calibration, OpenCalibration(request, number, config, specs, phases));
-  QB_ASSIGN_OR_RETURN(size.check_data, OpenCheckData(request, *size.calibration, specs, phases));
-  return absl::OkStatus();
+  QB_RETURN_IF_ERROR(PrepareInputs(request, config, phases, size));
+  QB_ASSIGN_OR_RETURN(size.calibration, OpenCalibration(request, number, config, size.specs,
+                                                        size.preparation, phases));
+  QB_ASSIGN_OR_RETURN(size.check_data, OpenCheckData(request, *size.calibration, size.specs,
+                                                     size.preparation, phases));
+  return number.index == 0 ? SaveSeenSamples(config, size, phases) : absl::OkStatus();
 }
 
 absl::Status Prepare(const QuantizeRequest& request, const std::vector<std::string>& mblt_paths,
@@ -276,8 +315,12 @@ absl::Status Prepare(const QuantizeRequest& request, const std::vector<std::stri
 // `entries`. Takes them out of `parts`.
 Json AssembleSize(const QuantizeInputs& inputs, const SizeInputs& size, const std::string& folder,
                   std::vector<CompiledPart>& parts, std::map<std::string, std::string>& entries) {
+  std::vector<Json> contracts;
+  for (const InputSpec& input : size.specs) {
+    contracts.push_back(InputContract(input, size.preparation, size.bytes));
+  }
   Json manifest = MxqManifest(size.mblt, BodyOf(size.placement, parts).programs.programs,
-                              *inputs.target, inputs.modes);
+                              *inputs.target, inputs.modes, contracts);
   PartEntries made = MakeEntries(size.mblt.graph, size.placement, parts, inputs.modes, folder);
   entries.merge(made.entries);
   if (size.placement.partition.has_value()) {
@@ -315,15 +358,19 @@ absl::StatusOr<Json> CheckExecutable(const QuantizeInputs& inputs, const SizeInp
 // Quantizes and schedules every size into `contents`. Returns the layers of each.
 absl::StatusOr<std::vector<QuantizedModel>> CompileSizes(const QuantizeInputs& inputs,
                                                          const QuantizationOptions& options,
-                                                         Phases& phases, MxqContents& contents) {
-  const PartSettings settings{inputs.target, inputs.modes, options};
+                                                         Phases& phases, MxqContents& contents,
+                                                         absl::Duration& waited) {
+  PartSettings settings{inputs.target, inputs.modes, options, {}};
   std::vector<QuantizedModel> quantized;
   Json rows = Json::Array();
   for (size_t i = 0; i < inputs.sizes.size(); ++i) {
     const SizeInputs& size = inputs.sizes[i];
+    settings.bytes = size.bytes;
+    const ReadAhead samples(*size.calibration, options.calibration.threads + kSamplesAhead);
     QB_ASSIGN_OR_RETURN(std::vector<CompiledPart> parts,
-                        CompileParts(size.mblt.graph, size.placement, *size.calibration, settings,
-                                     phases, phases.cancel()));
+                        CompileParts(size.mblt.graph, size.placement, samples, settings, phases,
+                                     phases.cancel()));
+    waited += samples.waited();
     quantized.push_back(JoinReports(parts));
     const std::string folder = i == 0 ? "" : absl::StrCat("size_", i + 1, "/");
     Json manifest = AssembleSize(inputs, size, folder, parts, contents.entries);
@@ -373,10 +420,12 @@ absl::StatusOr<CompileResult> QuantizeFrom(const QuantizeRequest& request,
   // Now: model, target, settings and every sample are known to be good; work begins.
 
   MxqContents contents;
+  absl::Duration waited;  // for samples
   contents.config_yaml = JsonToYaml(config.ToGroupedJson(true));
   QB_ASSIGN_OR_RETURN(
       const std::vector<QuantizedModel> quantized,
-      CompileSizes(inputs, QuantizationOptionsOf(config, request.threads), phases, contents));
+      CompileSizes(inputs, QuantizationOptionsOf(config, request.threads), phases, contents,
+                   waited));
   // Now: for each size, NPU part and core mode a program.
 
   QB_RETURN_IF_ERROR(phases.Begin("check"));
@@ -393,6 +442,7 @@ absl::StatusOr<CompileResult> QuantizeFrom(const QuantizeRequest& request,
                       .Set("check", contents.report["check"])
                       .Set("plan", contents.manifest["plan"])
                       .Set("seconds", phases.Seconds())
+                      .Set("sample_wait_seconds", absl::ToDoubleSeconds(waited))
                       .Set("peak_memory_bytes", PeakMemoryBytes());
   return result;
 }

@@ -82,7 +82,8 @@ absl::StatusOr<CompiledPart> CompilePart(const Graph& graph, const Dataset& samp
   CompiledPart part;
   QB_ASSIGN_OR_RETURN(part.quantized,
                       Quantize(graph, samples, settings.quantization, sink, cancel));
-  // Now: an integer network, corrected.
+  QB_RETURN_IF_ERROR(MakeInputsUint8(settings.bytes, part.quantized.network));
+  // Now: an integer network, corrected, with the inputs that the settings ask for.
   QB_RETURN_IF_ERROR(cancel.Check());
   sink.OnStage("schedule");
   QB_ASSIGN_OR_RETURN(part.programs,

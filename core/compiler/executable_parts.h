@@ -14,6 +14,7 @@
 #include "core/npu/program.h"
 #include "core/package/mxq.h"
 #include "core/quantization/quantize.h"
+#include "core/quantization/uint8_input.h"
 
 namespace qb {
 
@@ -22,6 +23,7 @@ struct PartSettings {
   const TargetSpec* target = nullptr;
   std::vector<CoreMode> modes;
   QuantizationOptions quantization;
+  std::vector<Uint8Input> bytes;  // inputs that are bytes; only where one program is all there is
 };
 
 struct CompiledPart {

@@ -24,10 +24,16 @@ Json Border(const integer::TensorInfo& tensor) {
   return json;
 }
 
-Json Borders(const std::vector<integer::TensorInfo>& tensors) {
+Json Borders(const std::vector<integer::TensorInfo>& tensors, const std::vector<Json>& contracts) {
   Json list = Json::Array();
-  for (const integer::TensorInfo& tensor : tensors) {
-    list.Append(Border(tensor));
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    Json border = Border(tensors[i]);
+    if (i < contracts.size()) {
+      for (const auto& [key, value] : contracts[i].members()) {
+        border.Set(key, value);
+      }
+    }
+    list.Append(std::move(border));
   }
   return list;
 }
@@ -64,7 +70,8 @@ Json SupportSummary(const SupportReport& support) {
 }
 
 Json MxqManifest(const MbltFile& mblt, const std::vector<npu::NpuProgram>& programs,
-                 const TargetSpec& target, const std::vector<CoreMode>& modes) {
+                 const TargetSpec& target, const std::vector<CoreMode>& modes,
+                 const std::vector<Json>& contracts) {
   Json manifest = Json::Object();
   manifest.Set("compiler", Json::Object()
                                .Set("name", "qbcompiler")
@@ -82,7 +89,8 @@ Json MxqManifest(const MbltFile& mblt, const std::vector<npu::NpuProgram>& progr
     plans.Set(CoreModeName(modes[i]), PlanSummary(programs[i]));
   }
   manifest.Set("core_modes", std::move(names));
-  manifest.Set("inputs", Borders(programs[0].inputs)).Set("outputs", Borders(programs[0].outputs));
+  manifest.Set("inputs", Borders(programs[0].inputs, contracts))
+      .Set("outputs", Borders(programs[0].outputs, {}));
   manifest.Set("plan", PlanSummary(programs[0])).Set("plans", std::move(plans));
   manifest.Set("mblt", mblt.manifest);
   return manifest;

@@ -18,11 +18,13 @@ namespace qb {
 // [{name, op, shape, device, reasons[]}]
 Json SupportSummary(const SupportReport& support);
 
-// `programs` by mode. "plan" is that of the first mode, "plans" has one a mode; "samples" of a plan
+// `contracts`: of each input, what an application must know besides (InputContract). `programs` by
+// mode. "plan" is that of the first mode, "plans" has one a mode; "samples" of a plan
 // is how many samples a run of its program takes (inputs and outputs of the first, then of the next
 // ...).
 Json MxqManifest(const MbltFile& mblt, const std::vector<npu::NpuProgram>& programs,
-                 const TargetSpec& target, const std::vector<CoreMode>& modes);
+                 const TargetSpec& target, const std::vector<CoreMode>& modes,
+                 const std::vector<Json>& contracts);
 
 // Replaces the manifest's inputs and outputs by those of the graph: with CPU parts the programs do
 // not have the model's border.

@@ -50,6 +50,9 @@ bool InReducedForm(absl::string_view path) {
                                             "device",
                                             "debug",
                                             "trace",
+                                            "saveSample.apply",
+                                            "saveSample.path",
+                                            "saveSample.maxSamples",
                                             "resourceManagement.threads",
                                             "resourceManagement.gpuMemoryBudgetMB",
                                             "resourceManagement.cpuMemoryBudgetMB"};

@@ -283,6 +283,22 @@ Json CanonicalPipeline(const Json& pipeline) {
   return canonical;
 }
 
+Json WithStepDefaults(const Json& pipeline) {
+  Json complete = Json::Array();
+  for (const Json& step : pipeline.items()) {
+    const StepDef* def = FindStep(step);
+    QB_CHECK(def != nullptr);
+    Json item = step;
+    for (const StepKey& key : def->keys) {
+      if (!key.fallback.empty() && !step.contains(key.key)) {
+        item.Set(key.key, *Json::Parse(key.fallback));
+      }
+    }
+    complete.Append(std::move(item));
+  }
+  return complete;
+}
+
 void CheckPipeline(absl::string_view path, const Json& pipeline,
                    std::vector<std::string>& problems) {
   if (!pipeline.is_array()) {

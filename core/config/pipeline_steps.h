@@ -33,6 +33,9 @@ std::string AcceptedStepText(const StepKey& key);
 // align_corners. Precondition: CheckPipeline found nothing.
 Json CanonicalPipeline(const Json& pipeline);
 
+// The steps with every default written out. Precondition: as CanonicalPipeline gives them.
+Json WithStepDefaults(const Json& pipeline);
+
 // Appends one sentence a problem, with its path, e.g. "preprocessing.pipeline[1].mode: ...". Reads
 // both spellings.
 void CheckPipeline(absl::string_view path, const Json& pipeline,

@@ -34,6 +34,19 @@ std::string Extension(const fs::path& path) {
   return absl::AsciiStrToLower(path.extension().string());
 }
 
+bool LinksToItsOwnFolder(const fs::path& folder) {
+  std::error_code error;
+  if (!fs::is_symlink(fs::symlink_status(folder, error))) {
+    return false;
+  }
+  const fs::path target = fs::canonical(folder, error);
+  const fs::path parent =
+      fs::canonical(folder.has_parent_path() ? folder.parent_path() : ".", error);
+  const auto [differs, rest] =
+      std::mismatch(target.begin(), target.end(), parent.begin(), parent.end());
+  return !error && differs == target.end();
+}
+
 // Appends the entry when it is a sample. `listed`: the user named this very path.
 absl::Status AppendSample(const fs::path& path, bool listed, std::vector<SamplePath>& samples) {
   std::error_code error;
@@ -42,6 +55,9 @@ absl::Status AppendSample(const fs::path& path, bool listed, std::vector<SampleP
     return DataError("'", path.string(), "' cannot be looked at: ", error.message());
   }
   if (fs::is_directory(status)) {
+    if (LinksToItsOwnFolder(path)) {
+      return DataError("'", path.string(), "' is a link to a folder that it lies in");
+    }
     samples.push_back({path.filename().string(), path.string(), true, {}});
     return absl::OkStatus();
   }

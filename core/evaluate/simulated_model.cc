@@ -10,14 +10,16 @@
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
 #include "core/evaluate/codes.h"
+#include "core/evaluate/input_bytes.h"
 #include "core/npu/simulator.h"
 
 namespace qb {
 namespace {
 
 InputSpec SpecOf(const integer::TensorInfo& info) {
-  // Codes are shown as the real numbers that they stand for.
-  return {info.name, {HoldsCodes(info) ? DType::kFloat32 : info.dtype, info.shape}};
+  // Codes and bytes are shown as the real numbers that they stand for.
+  const bool stands_for_real = HoldsCodes(info) || info.dtype == DType::kUint8;
+  return {info.name, {stands_for_real ? DType::kFloat32 : info.dtype, info.shape}};
 }
 
 }  // namespace
@@ -28,13 +30,15 @@ struct SimulatedModel::State {
   mutable std::vector<npu::Simulator::Context> contexts;
   std::vector<InputSpec> inputs;
   std::vector<InputSpec> outputs;
+  std::vector<Uint8Input> bytes;  // by input; looked at where the program takes uint8
 };
 
 SimulatedModel::SimulatedModel(std::unique_ptr<State> state) : state_(std::move(state)) {}
 SimulatedModel::~SimulatedModel() = default;
 
 absl::StatusOr<std::unique_ptr<SimulatedModel>> SimulatedModel::CreateFromProgram(
-    absl::string_view program, absl::string_view weights, int threads) {
+    absl::string_view program, absl::string_view weights, int threads,
+    absl::Span<const Uint8Input> bytes) {
   auto state = std::make_unique<State>();
   absl::StatusOr<std::unique_ptr<npu::Simulator>> simulator =
       npu::Simulator::Create(program, weights);
@@ -48,6 +52,8 @@ absl::StatusOr<std::unique_ptr<SimulatedModel>> SimulatedModel::CreateFromProgra
   }
   for (const integer::TensorInfo& info : state->simulator->inputs()) {
     state->inputs.push_back(SpecOf(info));
+    QB_ASSIGN_OR_RETURN(Uint8Input meaning, BytesOfInput(info, bytes));
+    state->bytes.push_back(std::move(meaning));
   }
   for (const integer::TensorInfo& info : state->simulator->outputs()) {
     state->outputs.push_back(SpecOf(info));
@@ -73,18 +79,22 @@ absl::StatusOr<std::unique_ptr<SimulatedModel>> SimulatedModel::Create(const Mxq
                          : absl::StrCat("the executable has no core mode '", core_mode, "'"),
                      "; it has ", absl::StrJoin(modes, ", ")));
   }
-  return CreateFromProgram(found->second, file.weights(), threads);
+  return CreateFromProgram(found->second, file.weights(), threads,
+                           BytesOfInputs(file.manifest()["inputs"]));
 }
 
 namespace {
 
 // What the simulator reads for one input: the tensor, or its codes.
 absl::StatusOr<Tensor> ToProgram(const Tensor& input, const InputSpec& spec,
-                                 const integer::TensorInfo& info) {
+                                 const integer::TensorInfo& info, const Uint8Input& bytes) {
   if (input.type() != spec.type) {
     return absl::InvalidArgumentError(absl::StrCat("input '", info.name, "': got ",
                                                    input.type().ToString(), ", the program takes ",
                                                    spec.type.ToString()));
+  }
+  if (info.dtype == DType::kUint8) {
+    return BytesOf(input, bytes);
   }
   if (!HoldsCodes(info)) {
     return input;
@@ -124,8 +134,8 @@ absl::StatusOr<std::vector<std::vector<Tensor>>> SimulatedModel::RunBatch(
           "got ", sample.size(), " inputs, the program takes ", state_->inputs.size()));
     }
     for (size_t i = 0; i < sample.size(); ++i) {
-      QB_ASSIGN_OR_RETURN(Tensor input,
-                          ToProgram(sample[i], state_->inputs[i], simulator.inputs()[i]));
+      QB_ASSIGN_OR_RETURN(Tensor input, ToProgram(sample[i], state_->inputs[i],
+                                                  simulator.inputs()[i], state_->bytes[i]));
       inputs.push_back(std::move(input));
     }
     for (const integer::TensorInfo& info : simulator.outputs()) {

@@ -8,6 +8,7 @@
 #include "core/evaluate/evaluation.h"
 #include "core/integer/network.h"
 #include "core/package/mxq.h"
+#include "core/quantization/uint8_input.h"
 
 namespace qb {
 
@@ -21,8 +22,10 @@ class SimulatedModel final : public ModelUnderTest {
                                                                 const std::string& core_mode,
                                                                 int threads);
   // The same from a program and weights that are not in a file yet; both outlive the object.
+  // `bytes` says what the bytes of uint8 inputs stand for (Create reads it from the manifest).
   static absl::StatusOr<std::unique_ptr<SimulatedModel>> CreateFromProgram(
-      absl::string_view program, absl::string_view weights, int threads);
+      absl::string_view program, absl::string_view weights, int threads,
+      absl::Span<const Uint8Input> bytes = {});
   ~SimulatedModel() override;
 
   absl::StatusOr<std::vector<Tensor>> Run(absl::Span<const Tensor> inputs,
@@ -32,7 +35,7 @@ class SimulatedModel final : public ModelUnderTest {
   int64_t batch() const override;
   absl::StatusOr<std::vector<std::vector<Tensor>>> RunBatch(
       absl::Span<const std::vector<Tensor>> samples, int worker) const override;
-  // Inputs and outputs as the program declares them.
+  // Inputs and outputs as real numbers: codes and bytes are float32 here, converted on the way.
   const std::vector<InputSpec>& inputs() const;
   const std::vector<InputSpec>& outputs() const;
   // Its layers, each whole, whatever cores they are cut for.

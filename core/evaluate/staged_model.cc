@@ -9,6 +9,7 @@
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
 #include "core/evaluate/float_model.h"
+#include "core/evaluate/input_bytes.h"
 #include "core/evaluate/simulated_model.h"
 #include "core/package/graph_onnx.h"
 
@@ -31,7 +32,7 @@ absl::Status Damaged(absl::string_view what) {
 }
 
 absl::Status OpenNpu(const MxqStage& part, const std::string& core_mode, int threads,
-                     Stage& stage) {
+                     absl::Span<const Uint8Input> bytes, Stage& stage) {
   std::vector<std::string> modes;
   for (const auto& [mode, program] : part.programs) {
     modes.push_back(mode);
@@ -48,7 +49,7 @@ absl::Status OpenNpu(const MxqStage& part, const std::string& core_mode, int thr
                      "; it has ", absl::StrJoin(modes, ", ")));
   }
   QB_ASSIGN_OR_RETURN(std::unique_ptr<SimulatedModel> model,
-                      SimulatedModel::CreateFromProgram(found->second, part.weights, threads));
+                      SimulatedModel::CreateFromProgram(found->second, part.weights, threads, bytes));
   stage.inputs = model->inputs();
   stage.outputs = model->outputs();
   stage.network = &model->network();
@@ -87,11 +88,12 @@ struct StagedModel::State {
                                                           : nullptr;
   }
 
-  absl::Status Add(const MxqStage& part, const std::string& core_mode, int threads) {
+  absl::Status Add(const MxqStage& part, const std::string& core_mode, int threads,
+                   absl::Span<const Uint8Input> bytes) {
     Stage stage;
     stage.name = part.name;
     stage.sources = part.inputs;
-    QB_RETURN_IF_ERROR(part.npu ? OpenNpu(part, core_mode, threads, stage)
+    QB_RETURN_IF_ERROR(part.npu ? OpenNpu(part, core_mode, threads, bytes, stage)
                                 : OpenCpu(part, threads, stage));
     batch = std::max(batch, stage.model->batch());
     stages.push_back(std::move(stage));
@@ -153,7 +155,7 @@ absl::StatusOr<std::unique_ptr<StagedModel>> StagedModel::Create(const MxqSize& 
     state->inputs.push_back({input.name, input.type});
   }
   for (const MxqStage& part : size.stages) {
-    QB_RETURN_IF_ERROR(state->Add(part, core_mode, threads));
+    QB_RETURN_IF_ERROR(state->Add(part, core_mode, threads, BytesOfInputs(size.input_list)));
   }
   if (size.results.empty()) {
     // One program with the model's own border.

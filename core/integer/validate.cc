@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 #include "core/integer/validate_layer.h"
 
@@ -28,9 +29,9 @@ absl::Status CheckConstants(const Network& network, std::vector<bool>& written) 
     const size_t index = static_cast<size_t>(constant.tensor);
     const TensorInfo& tensor = network.tensors[index];
     if (static_cast<int64_t>(constant.bytes.size()) != tensor.size_bytes()) {
-      return absl::InvalidArgumentError(absl::StrCat("constant '", tensor.name, "': ",
-                                                     constant.bytes.size(), " bytes; its type has ",
-                                                     tensor.size_bytes()));
+      return absl::InvalidArgumentError(absl::StrCat("constant '", tensor.name,
+                                                     "': ", constant.bytes.size(),
+                                                     " bytes; its type has ", tensor.size_bytes()));
     }
     if (written[index]) {
       return absl::InvalidArgumentError(
@@ -44,15 +45,14 @@ absl::Status CheckConstants(const Network& network, std::vector<bool>& written) 
 absl::Status CheckBorder(const Network& network, std::vector<bool>& written) {
   for (const int index : network.inputs) {
     if (!IsIndex(index, network) || written[static_cast<size_t>(index)]) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "network input: tensor ", index, " does not exist or has a value already"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("network input: tensor ", index, " does not exist or has a value already"));
     }
     written[static_cast<size_t>(index)] = true;
   }
   for (const int index : network.outputs) {
     if (!IsIndex(index, network)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("network output: there is no tensor ", index));
+      return absl::InvalidArgumentError(absl::StrCat("network output: there is no tensor ", index));
     }
   }
   return absl::OkStatus();
@@ -62,17 +62,15 @@ absl::Status CheckBorder(const Network& network, std::vector<bool>& written) {
 absl::Status CheckOrder(const Layer& layer, const Network& network, std::vector<bool>& written) {
   for (const int input : layer.inputs) {
     if (!written[static_cast<size_t>(input)]) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("layer '", layer.name, "': reads tensor ", input, " '",
-                       network.tensors[static_cast<size_t>(input)].name,
-                       "' before any layer has written it"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "layer '", layer.name, "': reads tensor ", input, " '",
+          network.tensors[static_cast<size_t>(input)].name, "' before any layer has written it"));
     }
   }
   if (written[static_cast<size_t>(layer.output)]) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("layer '", layer.name, "': writes tensor ", layer.output, " '",
-                     network.tensors[static_cast<size_t>(layer.output)].name,
-                     "', which has a value already"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "layer '", layer.name, "': writes tensor ", layer.output, " '",
+        network.tensors[static_cast<size_t>(layer.output)].name, "', which has a value already"));
   }
   written[static_cast<size_t>(layer.output)] = true;
   return absl::OkStatus();
@@ -101,9 +99,9 @@ absl::Status CheckOutputsWritten(const Network& network, const std::vector<bool>
 absl::Status ValidateTensor(const TensorInfo& tensor) {
   const std::string where = absl::StrCat("tensor '", tensor.name, "': ");
   if (tensor.dtype != DType::kInt8 && tensor.dtype != DType::kInt16 &&
-      tensor.dtype != DType::kFloat32) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(where, "type ", DTypeName(tensor.dtype), "; accepted: int8, int16, float32"));
+      tensor.dtype != DType::kUint8 && tensor.dtype != DType::kFloat32) {
+    return absl::InvalidArgumentError(absl::StrCat(where, "type ", DTypeName(tensor.dtype),
+                                                   "; accepted: int8, int16, uint8, float32"));
   }
   if (tensor.shape.rank() > kMostRank) {
     return absl::InvalidArgumentError(
@@ -112,8 +110,9 @@ absl::Status ValidateTensor(const TensorInfo& tensor) {
   int64_t elements = 1;
   for (const int64_t dim : tensor.shape) {
     if (dim < 1 || dim > kMostDimension || elements > kMostElements / dim) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          where, "shape with dimension ", dim, "; accepted: dimensions from 1 to 2^24, at most 2^31 elements"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(where, "shape with dimension ", dim,
+                       "; accepted: dimensions from 1 to 2^24, at most 2^31 elements"));
     }
     elements *= dim;
   }
@@ -137,9 +136,8 @@ absl::Status ValidateLayer(const Layer& layer, const Network& network) {
   if (status.ok()) {
     return status;
   }
-  return absl::InvalidArgumentError(absl::StrCat("layer '", layer.name, "' (",
-                                                 LayerKindName(layer.params),
-                                                 "): ", status.message()));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "layer '", layer.name, "' (", LayerKindName(layer.params), "): ", status.message()));
 }
 
 absl::Status ValidateNetwork(const Network& network) {
@@ -156,10 +154,10 @@ absl::Status ValidateNetwork(const Network& network) {
 
 const char* LayerKindName(const LayerParams& params) {
   static constexpr const char* kNames[] = {
-      "convolution", "matmul", "elementwise", "pool",      "reduce",         "lookup",
-      "softmax",     "concat", "rescale",     "slice",     "pad",            "transpose",
-      "reshape",     "resize_nearest",        "depth_to_space", "quantize",  "dequantize",
-      "conv_transpose", "resize_linear",      "prelu"};
+      "convolution", "matmul",     "elementwise",    "pool",           "reduce",
+      "lookup",      "softmax",    "concat",         "rescale",        "slice",
+      "pad",         "transpose",  "reshape",        "resize_nearest", "depth_to_space",
+      "quantize",    "dequantize", "conv_transpose", "resize_linear",  "prelu"};
   static_assert(std::size(kNames) == std::variant_size_v<LayerParams>, "a layer kind has no name");
   return kNames[params.index()];
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 #include "core/integer/kernels/conv_transpose.h"
 #include "core/integer/kernels/window.h"
@@ -71,8 +72,8 @@ absl::Status CheckWindow(const Window& w, bool ceil) {
   }
   QB_RETURN_IF_ERROR(CheckAxis(
       {"height", w.padded_h(), w.in_h + w.pad_top, w.extent_h(), w.stride_h, w.out_h}, ceil));
-  return CheckAxis(
-      {"width", w.padded_w(), w.in_w + w.pad_left, w.extent_w(), w.stride_w, w.out_w}, ceil);
+  return CheckAxis({"width", w.padded_w(), w.in_w + w.pad_left, w.extent_w(), w.stride_w, w.out_w},
+                   ceil);
 }
 
 bool IsPointwiseConv(const ConvParams& p) {
@@ -120,8 +121,9 @@ absl::Status CheckConvTables(const ConvParams& p, const Window& w, const TensorI
                " requantizations; accepted: one for each of ", w.out_c, " output channels");
   }
   if (wide ? !p.bias.empty() : !p.wide_bias.empty()) {
-    return Bad("there are 32-bit and 64-bit biases; accepted: 64 bits with 16-bit input or weights, "
-               "else 32");
+    return Bad(
+        "there are 32-bit and 64-bit biases; accepted: 64 bits with 16-bit input or weights, "
+        "else 32");
   }
   if (!p.weight_scales.empty() && static_cast<int64_t>(p.weight_scales.size()) != w.out_c) {
     return Bad("there are ", p.weight_scales.size(), " weight scales for ", w.out_c, " channels");
@@ -177,7 +179,8 @@ absl::Status CheckTransposePads(const ConvTransposeParams& p, const ConvParams& 
 }
 
 absl::Status CheckStuffedSize(const ConvTransposeParams& p, const Shape& x) {
-  // Each factor is below 2^41, the result checked against 2^31 before the product with the channels.
+  // Each factor is below 2^41, the result checked against 2^31 before the product with the
+  // channels.
   const int64_t height = (x[1] - 1) * p.conv.stride_h + 1;
   const int64_t width = (x[2] - 1) * p.conv.stride_w + 1;
   if (height > kMostPaddedElements / width || height * width > kMostPaddedElements / x[3]) {
@@ -407,8 +410,7 @@ absl::Status CheckKind(const SliceParams& p, const Operands& t) {
     const int64_t most_step = int64_t{1} << 32;
     const bool valid = start >= 0 && start < x[axis] && step != 0 && step <= most_step &&
                        step >= -most_step && y[axis] <= x[axis] &&
-                       start + (y[axis] - 1) * step >= 0 &&
-                       start + (y[axis] - 1) * step < x[axis];
+                       start + (y[axis] - 1) * step >= 0 && start + (y[axis] - 1) * step < x[axis];
     if (!valid) {
       return Bad("axis ", axis, ": ", y[axis], " elements from ", start, " in steps of ", step,
                  " leave the input of ", x[axis]);
@@ -432,8 +434,8 @@ absl::Status CheckKind(const PadParams& p, const Operands& t) {
   for (int64_t axis = 0; axis < x.rank(); ++axis) {
     const int64_t begin = p.begin[static_cast<size_t>(axis)];
     if (begin < 0 || begin > y[axis] || x[axis] > y[axis] - begin) {
-      return Bad("axis ", axis, ": an input of ", x[axis], " at ", begin,
-                 " leaves the output of ", y[axis]);
+      return Bad("axis ", axis, ": an input of ", x[axis], " at ", begin, " leaves the output of ",
+                 y[axis]);
     }
   }
   return absl::OkStatus();
@@ -445,7 +447,8 @@ absl::Status CheckKind(const TransposeParams& p, const Operands& t) {
   std::vector<bool> seen(static_cast<size_t>(x.rank()), false);
   std::vector<int64_t> dims;
   if (p.axes.size() != seen.size() || x.rank() > 8) {
-    return Bad(p.axes.size(), " axes for an input of rank ", x.rank(), "; accepted: as many, up to 8");
+    return Bad(p.axes.size(), " axes for an input of rank ", x.rank(),
+               "; accepted: as many, up to 8");
   }
   for (const int64_t axis : p.axes) {
     if (axis < 0 || axis >= x.rank() || seen[static_cast<size_t>(axis)]) {
@@ -526,9 +529,13 @@ absl::Status CheckKind(const DepthToSpaceParams& p, const Operands& t) {
 }
 
 absl::Status CheckKind(const QuantizeParams&, const Operands& t) {
-  if (t.x(0).dtype != DType::kFloat32 || !IsCode(t.y())) {
+  const bool bytes = t.x(0).dtype == DType::kUint8 && t.y().dtype == DType::kInt8;
+  if (bytes && t.y().zero_point != -128) {
+    return Bad("uint8 to int8 with zero point ", t.y().zero_point, "; accepted: -128");
+  }
+  if (!bytes && (t.x(0).dtype != DType::kFloat32 || !IsCode(t.y()))) {
     return Bad(DTypeName(t.x(0).dtype), " to ", DTypeName(t.y().dtype),
-               "; accepted: float32 to int8 or int16");
+               "; accepted: float32 to int8 or int16, uint8 to int8");
   }
   return CheckSameElements(t);
 }
@@ -546,8 +553,8 @@ size_t Arity(const LayerParams& params) {
   if (std::holds_alternative<ConcatParams>(params)) {
     return 0;
   }
-  const bool two = std::holds_alternative<MatMulParams>(params) ||
-                   std::holds_alternative<EltwiseParams>(params);
+  const bool two =
+      std::holds_alternative<MatMulParams>(params) || std::holds_alternative<EltwiseParams>(params);
   return two ? 2 : 1;
 }
 
@@ -556,8 +563,8 @@ size_t Arity(const LayerParams& params) {
 absl::Status CheckLayer(const Layer& layer, const Network& network) {
   const size_t arity = Arity(layer.params);
   if (layer.inputs.empty() || (arity != 0 && layer.inputs.size() != arity)) {
-    return Bad("there are ", layer.inputs.size(), " inputs; accepted: ",
-               arity == 0 ? "one or more" : absl::StrCat(arity));
+    return Bad("there are ", layer.inputs.size(),
+               " inputs; accepted: ", arity == 0 ? "one or more" : absl::StrCat(arity));
   }
   const auto exists = [&](int index) {
     return index >= 0 && static_cast<size_t>(index) < network.tensors.size();

@@ -8,6 +8,7 @@ namespace {
 
 using integer::Layer;
 using integer::Network;
+using integer::TensorInfo;
 
 int64_t Readers(const Network& network, int tensor) {
   int64_t readers = std::count(network.outputs.begin(), network.outputs.end(), tensor);
@@ -19,7 +20,8 @@ int64_t Readers(const Network& network, int tensor) {
 
 // The names of the model stay at its border.
 void Rename(Network& network, int codes, int real) {
-  network.tensors[static_cast<size_t>(codes)].name = network.tensors[static_cast<size_t>(real)].name;
+  network.tensors[static_cast<size_t>(codes)].name =
+      network.tensors[static_cast<size_t>(real)].name;
 }
 
 }  // namespace
@@ -31,7 +33,9 @@ Network WithIntegerBorder(const Network& network) {
     const Layer& layer = result.layers[i];
     if (std::holds_alternative<integer::QuantizeParams>(layer.params)) {
       const auto input = std::find(result.inputs.begin(), result.inputs.end(), layer.inputs[0]);
-      if (input != result.inputs.end() && Readers(network, layer.inputs[0]) == 1) {
+      const TensorInfo& real = result.tensors[static_cast<size_t>(layer.inputs[0])];
+      if (input != result.inputs.end() && real.dtype == DType::kFloat32 &&
+          Readers(network, layer.inputs[0]) == 1) {
         Rename(result, layer.output, layer.inputs[0]);
         *input = layer.output;
         dropped[i] = true;

@@ -197,6 +197,7 @@ absl::StatusOr<std::vector<MxqSize>> ReadSizes(const Json& manifest, const Entri
   std::vector<MxqSize> sizes;
   if (!manifest.contains("sizes")) {
     QB_ASSIGN_OR_RETURN(MxqSize size, ReadSize(manifest, "", entries));
+    size.input_list = manifest["inputs"];
     sizes.push_back(std::move(size));
     return sizes;
   }
@@ -209,6 +210,7 @@ absl::StatusOr<std::vector<MxqSize>> ReadSizes(const Json& manifest, const Entri
       return Damaged("a size has a folder without '/'");
     }
     QB_ASSIGN_OR_RETURN(MxqSize size, ReadSize(item, folder, entries));
+    size.input_list = item["inputs"];
     if (size.inputs.empty()) {  // one program; the choice of a size needs its shapes
       QB_ASSIGN_OR_RETURN(size.inputs, ReadBorders(item["inputs"]));
     }

@@ -40,6 +40,7 @@ struct MxqBorder {
 
 // The executable for one set of input shapes.
 struct MxqSize {
+  Json input_list;                   // as the manifest has it: also what bytes stand for; unchecked
   std::vector<MxqBorder> inputs;     // empty where one program is all there is: it says so itself
   std::vector<std::string> outputs;  // names; as many as results
   std::vector<MxqStage> stages;

@@ -101,7 +101,7 @@ TEST(ConfigResolution, IdentityForgetsWhereValuesCameFrom) {
 
 TEST(ConfigResolution, AllMistakesOfAllSourcesComeTogether) {
   qbc::v1::JobSpec spec =
-      SpecWith("calibration: {mode: 9, mod: 1}\nuint8Input: {apply: true}\nclusteringMethods: []");
+      SpecWith("calibration: {mode: 9, mod: 1}\nllm: {apply: true}\nclusteringMethods: []");
   spec.mutable_config()->set_preset("no-such-preset");
   spec.mutable_config()->set_overrides_json(R"({"backend": 7, "output": "/etc/passwd"})");
   EXPECT_THAT(
@@ -113,7 +113,7 @@ TEST(ConfigResolution, AllMistakesOfAllSourcesComeTogether) {
           IsViolation(FailureCode::kConfigError, "calibration.mode", "9 is not accepted"),
           IsViolation(FailureCode::kConfigError, "calibration.mod", "nearest: mode"),
           IsViolation(FailureCode::kConfigError, "clusteringMethods", "calibration.groupLut"),
-          IsViolation(FailureCode::kConfigError, "uint8Input.apply", "not supported yet")));
+          IsViolation(FailureCode::kConfigError, "llm.apply", "not supported yet")));
 }
 
 TEST(ConfigResolution, ASchemeThatTheTargetHasNot) {

@@ -19,7 +19,7 @@ import python_report
 
 COMPILER = os.path.join(os.environ["QB_BIN_DIR"], "qbcompiler")
 COMMANDS = ["compile", "parse", "quantize", "run", "evaluate", "layers", "validate", "info", "check",
-            "presets", "dump-config", "completion", "extract-body", "export-onnx", "make-calib"]
+            "presets", "dump-config", "completion", "make-calib", "extract-body", "export-onnx"]
 
 
 def write_model(path, operator="Relu"):

@@ -20,6 +20,7 @@ absl::Span<const Command> AllCommands() {
       EvaluateCommand(),
       LayersCommand(),
       ValidateCommand(),
+      MakeCalibCommand(),
       InfoCommand(),
       CheckCommand(),
       PresetsCommand(),
@@ -27,7 +28,6 @@ absl::Span<const Command> AllCommands() {
       CompletionCommand(),
       ExtractBodyCommand(),
       ExportOnnxCommand(),
-      NotYet("make-calib", "preprocess a folder of images into samples"),
   };
   return commands;
 }

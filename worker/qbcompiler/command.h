@@ -44,6 +44,7 @@ const Command& EvaluateCommand();
 const Command& PresetsCommand();
 const Command& CheckCommand();
 const Command& ValidateCommand();
+const Command& MakeCalibCommand();
 const Command& ExtractBodyCommand();
 const Command& ExportOnnxCommand();
 const Command& CompletionCommand();

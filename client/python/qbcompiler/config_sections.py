@@ -467,7 +467,7 @@ class CompileConfigFields(ConfigModel):
     trace: bool = Field(False, description="trace marker")
     image_channels: int = Field(
         0, ge=0, le=4,
-        description="channels of calibration images; 0 detects, 3 turns grey ones into RGB")
+        description="channels of calibration images: 0 their own without alpha; 1, 3 or 4 turns them into grey, RGB or RGBA")
     config_version: str = Field(
         "1.0.0", description="version of this schema; of another major version a file is refused")
     split_blocks: List[int] = Field(

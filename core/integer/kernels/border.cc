@@ -38,7 +38,14 @@ void QuantizeAll(const KernelCall& call) {
 }  // namespace
 
 void RunQuantize(const KernelCall& call) {
-  if (call.output_tensor().dtype == DType::kInt16) {
+  if (call.input_tensor(0).dtype == DType::kUint8) {
+    // The byte itself, moved into the range of the codes: byte - 128.
+    const uint8_t* x = call.input<uint8_t>(0);
+    const int64_t elements = call.output_tensor().shape.elements();
+    for (int64_t i = 0; i < elements; ++i) {
+      call.out<int8_t>()[i] = static_cast<int8_t>(x[i] - 128);
+    }
+  } else if (call.output_tensor().dtype == DType::kInt16) {
     QuantizeAll<int16_t>(call);
   } else {
     QuantizeAll<int8_t>(call);

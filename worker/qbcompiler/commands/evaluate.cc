@@ -14,6 +14,7 @@
 #include "core/base/status_macros.h"
 #include "core/dataset/labels.h"
 #include "core/evaluate/evaluation.h"
+#include "core/evaluate/input_bytes.h"
 #include "core/evaluate/layer_evaluation.h"
 #include "core/evaluate/report_html.h"
 #include "core/quantization/layer_overrides.h"
@@ -28,6 +29,9 @@ constexpr auto kFlags = std::to_array<FlagDef>({
     kModelFlag,
     kMxqFlag,
     kDataFlag,
+    kPreprocessingFlag,
+    kPresetFlag,
+    kConfigFlag,
     {"labels", 0, FlagKind::kValue, "FILE",
      "CSV with the columns sample,label (class index, class name, or text)"},
     {"metric", 0, FlagKind::kValue, "NAME",
@@ -236,8 +240,10 @@ absl::Status Run(CommandContext& context) {
                    "--per-layer goes with an executable that is one NPU program; this one has CPU "
                    "parts");
   }
+  QB_ASSIGN_OR_RETURN(const DatasetOptions preparation,
+                      DataOptions(context, executable.mxq.get(), reference.inputs, threads));
   QB_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> dataset,
-                      OpenDataset(data, reference.inputs, context.reporter));
+                      OpenDataset(data, reference.inputs, preparation, context.reporter));
   options.threads = threads;
   for (const InputSpec& output : reference.outputs) {
     options.output_names.push_back(output.name);
@@ -259,7 +265,9 @@ absl::Status Run(CommandContext& context) {
     QB_ASSIGN_OR_RETURN(
         const std::vector<LayerMetrics> layers,
         EvaluateLayers(*reference.graph, *executable.network, *dataset,
-                       {threads, options.max_samples}, context.reporter, context.cancel));
+                       {threads, options.max_samples,
+                        BytesOfInputs(executable.mxq->manifest()["inputs"])},
+                       context.reporter, context.cancel));
     json.Set("layers", LayerRows(layers, *reference.graph, executable.mxq->report()["layers"]));
     absl::StrAppend(&table, LayerTable(layers));
   }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/base/status_macros.h"
+#include "core/compiler/input_preparation.h"
 #include "core/compiler/load_model.h"
 #include "core/evaluate/float_model.h"
 #include "core/evaluate/staged_model.h"
@@ -61,6 +62,23 @@ absl::StatusOr<OpenedModel> OpenExecutable(const std::string& path, const std::s
   opened.network = executable.network;
   opened.model = std::move(executable.model);
   return opened;
+}
+
+absl::StatusOr<DatasetOptions> DataOptions(CommandContext& context, const MxqFile* mxq,
+                                           absl::Span<const InputSpec> inputs, int threads) {
+  const ParsedFlags& flags = context.flags;
+  DatasetOptions options;
+  if (flags.GetSwitch("preprocessing").value_or(true)) {
+    if (flags.Has("compile-config") || flags.Has("config-preset")) {
+      QB_ASSIGN_OR_RETURN(const CompileConfig config, ResolveConfig(flags, context.reporter));
+      QB_ASSIGN_OR_RETURN(options, DatasetOptionsOf(config, inputs));
+    } else if (mxq != nullptr) {
+      QB_ASSIGN_OR_RETURN(options, DatasetOptionsOf(mxq->config_yaml(), inputs));
+    }
+  }
+  options.threads = threads;
+  options.cancel = &context.cancel;
+  return options;
 }
 
 }  // namespace qb::worker

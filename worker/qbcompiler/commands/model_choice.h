@@ -13,12 +13,17 @@
 #include "core/integer/network.h"
 #include "core/ir/graph.h"
 #include "core/package/mxq.h"
+#include "worker/qbcompiler/command.h"
 
 namespace qb::worker {
 
 inline constexpr FlagDef kMxqFlag = {"mxq", 0, FlagKind::kValue, "FILE", "an executable"};
 inline constexpr FlagDef kDataFlag = {"data", 0, FlagKind::kValue, "DIR",
-                                      "samples: a folder of .npy files or a .txt listing"};
+                                      "samples: a folder, or a .txt or .json listing"};
+inline constexpr FlagDef kPreprocessingFlag = {
+    "preprocessing", 0, FlagKind::kNegatable, "",
+    "prepare raw samples as the settings say (the default); --no-preprocessing: they are the "
+    "model's inputs already"};
 inline constexpr FlagDef kCoreModeFlag = {
     "core-mode", 0, FlagKind::kValue, "NAME",
     "which of the executable's core modes to run; needed when it has several"};
@@ -40,5 +45,11 @@ absl::StatusOr<OpenedModel> OpenFloatModel(const std::string& path, const Parsed
 // The size whose inputs the samples of `data` fit, where the executable has several.
 absl::StatusOr<OpenedModel> OpenExecutable(const std::string& path, const std::string& core_mode,
                                            int threads, const std::string& data);
+
+// How --data becomes the model's inputs: by --compile-config or --config-preset, else by the
+// settings in the executable (null: there is none), or not at all. Errors: CONFIG_ERROR,
+// MODEL_PARSE_ERROR.
+absl::StatusOr<DatasetOptions> DataOptions(CommandContext& context, const MxqFile* mxq,
+                                           absl::Span<const InputSpec> inputs, int threads);
 
 }  // namespace qb::worker

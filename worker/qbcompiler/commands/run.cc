@@ -3,13 +3,13 @@
 #include <atomic>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/base/atomic_file.h"
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
 #include "core/base/thread_pool.h"
+#include "core/compiler/input_preparation.h"
 #include "core/dataset/npy.h"
 #include "worker/qbcompiler/command.h"
 #include "worker/qbcompiler/commands/compile_flags.h"
@@ -23,6 +23,9 @@ constexpr auto kFlags = std::to_array<FlagDef>(
      kMbltFlag,
      kMxqFlag,
      kDataFlag,
+     kPreprocessingFlag,
+     kPresetFlag,
+     kConfigFlag,
      {"output", 'o', FlagKind::kValue, "DIR",
       "one .npy a sample; with several outputs one folder a sample, one .npy an output"},
      kCoreModeFlag,
@@ -40,17 +43,6 @@ absl::StatusOr<OpenedModel> Open(const ParsedFlags& flags, int threads) {
     return OpenExecutable(mxq, flags.Get("core-mode"), threads, flags.Get("data"));
   }
   return OpenFloatModel(model.empty() ? mblt : model, flags, threads);
-}
-
-// A tensor's name as part of a file name.
-std::string FileStem(absl::string_view name) {
-  std::string stem(name);
-  for (char& c : stem) {
-    const bool plain =
-        absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.';
-    c = plain ? c : '_';
-  }
-  return stem.empty() || stem[0] == '.' ? absl::StrCat("_", stem) : stem;
 }
 
 absl::Status WriteSample(const OpenedModel& opened, const std::vector<Tensor>& outputs,
@@ -91,8 +83,10 @@ absl::Status Run(CommandContext& context) {
   QB_ASSIGN_OR_RETURN(const std::string data, Required(context.flags, "data"));
   QB_ASSIGN_OR_RETURN(const std::string folder, Required(context.flags, "output"));
   QB_ASSIGN_OR_RETURN(const OpenedModel opened, Open(context.flags, threads));
+  QB_ASSIGN_OR_RETURN(const DatasetOptions preparation,
+                      DataOptions(context, opened.mxq.get(), opened.inputs, threads));
   QB_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> dataset,
-                      OpenDataset(data, opened.inputs, context.reporter));
+                      OpenDataset(data, opened.inputs, preparation, context.reporter));
   context.reporter.Plan({{"run", 1.0}});
   context.reporter.OnStage("run");
   std::vector<absl::Status> statuses(static_cast<size_t>(dataset->size()), absl::OkStatus());

@@ -1,12 +1,17 @@
 #include <array>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 
+#include "core/base/failure.h"
 #include "core/base/status_macros.h"
+#include "core/compiler/calibration_check.h"
+#include "core/compiler/load_model.h"
 #include "core/compiler/placement.h"
 #include "core/compiler/reports.h"
 #include "core/frontends/all_frontends.h"
@@ -15,6 +20,7 @@
 #include "core/target/target_spec.h"
 #include "worker/qbcompiler/command.h"
 #include "worker/qbcompiler/commands/compile_flags.h"
+#include "worker/qbcompiler/commands/model_choice.h"
 
 namespace qb::worker {
 namespace {
@@ -27,6 +33,8 @@ constexpr auto kFlags =
                             kPresetFlag,
                             kConfigFlag,
                             kShapeFlag,
+                            kCalibFlag,
+                            kThreadsFlag,
                             {"json", 0, FlagKind::kSwitch, "", "JSON instead of a table"}});
 
 std::string Table(const Json& layers) {
@@ -42,6 +50,41 @@ std::string Table(const Json& layers) {
                           reasons.empty() ? "NPU" : "CPU", absl::StrJoin(reasons, "; "));
   }
   return text;
+}
+
+// What a person reads about a calibration set.
+std::string CalibrationText(const Json& report) {
+  std::string text = absl::StrFormat("%d calibration samples\n", report["samples"].as_int());
+  for (const Json& input : report["inputs"].items()) {
+    absl::StrAppendFormat(&text, "input %s %s: %g to %g\n", input["name"].as_string(),
+                          input["type"].as_string(), input["min"].as_double(),
+                          input["max"].as_double());
+    const std::vector<Json>& channels = input["channels"].items();
+    for (size_t c = 0; c < channels.size(); ++c) {
+      absl::StrAppendFormat(&text, "  channel %d: mean %.6g, deviation %.6g\n", c,
+                            channels[c]["mean"].as_double(), channels[c]["deviation"].as_double());
+    }
+  }
+  return text;
+}
+
+// Reads every sample of --calib-data-path as a compile would.
+absl::StatusOr<Json> CheckCalibration(CommandContext& context, const Graph& graph) {
+  const std::vector<std::string> paths = context.flags.GetAll("calib-data-path");
+  if (paths.size() > 1) {
+    return Failure(FailureCode::kArgumentError,
+                   "--calib-data-path: one set can be checked at once");
+  }
+  const std::vector<InputSpec> inputs = InputSpecsOf(graph);
+  QB_ASSIGN_OR_RETURN(const int threads, ThreadCount(context.flags, 0));
+  QB_ASSIGN_OR_RETURN(const DatasetOptions options, DataOptions(context, nullptr, inputs, threads));
+  QB_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> dataset,
+                      OpenDataset(paths[0], inputs, options, context.reporter));
+  QB_ASSIGN_OR_RETURN(Json report, CheckCalibrationSet(*dataset, inputs, options, context.cancel));
+  for (const Json& warning : report["warnings"].items()) {
+    context.reporter.OnLog(LogLevel::kWarning, "dataset", warning.as_string());
+  }
+  return report;
 }
 
 absl::StatusOr<Graph> SimplifiedGraph(const ParsedFlags& flags) {
@@ -80,8 +123,14 @@ absl::Status Run(CommandContext& context) {
     context.reporter.Print(text);
     return placement.status();
   }
-  context.reporter.Result(
-      Json::Object().Set("target", target->name).Set("layers", layers).Set("parts", parts), text);
+  Json result = Json::Object().Set("target", target->name).Set("layers", layers).Set("parts", parts);
+  if (context.flags.Has("calib-data-path")) {
+    QB_ASSIGN_OR_RETURN(const Json calibration, CheckCalibration(context, graph));
+    result.Set("calibration", calibration);
+    text = context.flags.Has("json") ? result.Dump(2) + "\n"
+                                     : absl::StrCat(text, "\n", CalibrationText(calibration));
+  }
+  context.reporter.Result(result, text);
   return absl::OkStatus();
 }
 
@@ -94,7 +143,9 @@ const Command& ValidateCommand() {
       "reasons where it does not. Exits with 1 when there are such layers. With --cpu-offload it "
       "shows how the layers are divided between CPU and NPU and what crosses the borders, and "
       "exits "
-      "with 1 when that is not possible either. Only --backend onnx exists so far. Example: "
+      "with 1 when that is not possible either. With --calib-data-path every sample "
+      "is read and prepared as a compile would, and count, ranges, means and what looks wrong are "
+      "printed. Only --backend onnx exists so far. Example: "
       "qbcompiler validate --model m.onnx --target-device regulus-ra",
       kFlags, Run};
   return kCommand;

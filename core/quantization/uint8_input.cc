@@ -1,0 +1,174 @@
+#include "core/quantization/uint8_input.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/failure.h"
+#include "core/base/status_macros.h"
+#include "core/integer/requant.h"
+#include "core/quantization/weight_quantization.h"
+
+namespace qb {
+namespace {
+
+using integer::Layer;
+using integer::Network;
+using integer::TensorInfo;
+
+constexpr int32_t kWeight = 127;  // of the depthwise layer: the bias is exact to 1 / 254 of a byte
+constexpr int32_t kLeastCode = -128;
+
+absl::Status Unsupported(const Uint8Input& spec, absl::string_view what) {
+  return Failure(FailureCode::kUnsupportedOperator,
+                 absl::StrCat("uint8Input: input '", spec.input, "' ", what));
+}
+
+class Rewriter {
+ public:
+  Rewriter(const Uint8Input& spec, Network& network) : spec_(spec), network_(network) {}
+
+  absl::Status Run() {
+    QB_RETURN_IF_ERROR(FindQuantize());
+    TensorInfo& input = Tensor(network_.layers[quantize_].inputs[0]);
+    input.dtype = DType::kUint8;
+    input.scale = static_cast<float>(spec_.scale[0]);
+    input.zero_point = 0;
+    const bool plain = spec_.scale.size() == 1 && spec_.offset[0] == 0;
+    return plain ? Rescale() : Normalize();
+  }
+
+ private:
+  TensorInfo& Tensor(int index) { return network_.tensors[static_cast<size_t>(index)]; }
+
+  // The layer that quantizes the input, its only reader.
+  absl::Status FindQuantize() {
+    for (const int index : network_.inputs) {
+      if (Tensor(index).name != spec_.input) {
+        continue;
+      }
+      const std::vector<size_t> readers = ReadersOf(index);
+      if (readers.size() != 1 ||
+          !std::holds_alternative<integer::QuantizeParams>(network_.layers[readers[0]].params)) {
+        return Unsupported(spec_, "is not quantized by one layer");
+      }
+      quantize_ = readers[0];
+      return absl::OkStatus();
+    }
+    return Unsupported(spec_, "is none of the network");
+  }
+
+  std::vector<size_t> ReadersOf(int tensor) const {
+    std::vector<size_t> readers;
+    for (size_t i = 0; i < network_.layers.size(); ++i) {
+      const std::vector<int>& inputs = network_.layers[i].inputs;
+      if (std::find(inputs.begin(), inputs.end(), tensor) != inputs.end()) {
+        readers.push_back(i);
+      }
+    }
+    return readers;
+  }
+
+  int AddBytes(const TensorInfo& like, const char* suffix, double scale) {
+    TensorInfo info = like;
+    info.name = absl::StrCat(spec_.input, suffix);
+    info.dtype = DType::kInt8;
+    info.scale = static_cast<float>(scale);
+    info.zero_point = kLeastCode;
+    network_.tensors.push_back(std::move(info));
+    return static_cast<int>(network_.tensors.size()) - 1;
+  }
+
+  void Insert(size_t behind, Layer layer) {
+    network_.layers.insert(network_.layers.begin() + static_cast<int64_t>(behind) + 1,
+                           std::move(layer));
+  }
+
+  absl::Status Rescale() {
+    const int codes = network_.layers[quantize_].output;
+    const int bytes = AddBytes(Tensor(codes), "/bytes", spec_.scale[0]);
+    network_.layers[quantize_].output = bytes;
+    QB_ASSIGN_OR_RETURN(
+        const integer::Requant requant,
+        integer::RequantFromMultiplier(spec_.scale[0] / static_cast<double>(Tensor(codes).scale)));
+    Insert(
+        quantize_,
+        {absl::StrCat(spec_.input, "/rescale"), {bytes}, codes, integer::RequantParams{requant}});
+    return absl::OkStatus();
+  }
+
+  // With channels last behind Quantize itself, or behind the one layer that puts them last.
+  absl::Status Normalize() {
+    const int codes = network_.layers[quantize_].output;
+    if (spec_.channel_axis == 3) {
+      const int bytes = AddBytes(Tensor(codes), "/bytes", 1.0);
+      network_.layers[quantize_].output = bytes;
+      return InsertDepthwise(quantize_, bytes, codes);
+    }
+    const std::vector<size_t> readers = ReadersOf(codes);
+    if (readers.size() != 1 || !PutsChannelsLast(network_.layers[readers[0]])) {
+      return Unsupported(
+          spec_, "feeds a layer that does not take channels last; normalize cannot be fused");
+    }
+    const size_t turn = readers[0];
+    const int turned = network_.layers[turn].output;
+    Tensor(codes).dtype = DType::kInt8;
+    Tensor(codes).scale = 1.0f;
+    Tensor(codes).zero_point = kLeastCode;
+    const int bytes = AddBytes(Tensor(turned), "/bytes", 1.0);
+    network_.layers[turn].output = bytes;
+    return InsertDepthwise(turn, bytes, turned);
+  }
+
+  bool PutsChannelsLast(const Layer& layer) {
+    const Shape& from = Tensor(layer.inputs[0]).shape;
+    const Shape& to = Tensor(layer.output).shape;
+    if (from.rank() != 4 || to != Shape{from[0], from[2], from[3], from[1]}) {
+      return false;
+    }
+    const auto* transpose = std::get_if<integer::TransposeParams>(&layer.params);
+    return transpose != nullptr
+               ? transpose->axes == std::vector<int64_t>{0, 2, 3, 1}
+               : std::holds_alternative<integer::ReshapeParams>(layer.params) && from[1] == 1;
+  }
+
+  absl::Status InsertDepthwise(size_t behind, int bytes, int codes) {
+    const TensorInfo& y = Tensor(codes);
+    const size_t channels = static_cast<size_t>(y.shape.rank() == 4 ? y.shape[3] : 0);
+    if (channels != spec_.scale.size() || spec_.offset.size() != channels) {
+      return Unsupported(spec_, absl::StrCat("has the shape ", y.shape.ToString(),
+                                             ", which has not ", spec_.scale.size(), " channels"));
+    }
+    integer::ConvParams conv;
+    conv.groups = static_cast<int64_t>(channels);
+    conv.weights.assign(channels, static_cast<int8_t>(kWeight));
+    conv.clamp_min = integer::LeastCode(y.dtype);
+    conv.clamp_max = integer::MostCode(y.dtype);
+    for (size_t c = 0; c < channels; ++c) {
+      const double step = spec_.scale[c] / kWeight;
+      conv.weight_scales.push_back(static_cast<float>(step));
+      conv.bias.push_back(static_cast<int32_t>(RoundHalfEven(spec_.offset[c] / step)));
+      QB_ASSIGN_OR_RETURN(const integer::Requant requant,
+                          integer::RequantFromMultiplier(step / static_cast<double>(y.scale)));
+      conv.requant.push_back(requant);
+    }
+    Insert(behind, {absl::StrCat(spec_.input, "/normalize"), {bytes}, codes, std::move(conv)});
+    return absl::OkStatus();
+  }
+
+  const Uint8Input& spec_;
+  Network& network_;
+  size_t quantize_ = 0;
+};
+
+}  // namespace
+
+absl::Status MakeInputsUint8(absl::Span<const Uint8Input> inputs, integer::Network& network) {
+  for (const Uint8Input& spec : inputs) {
+    QB_RETURN_IF_ERROR(Rewriter(spec, network).Run());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace qb

@@ -1,0 +1,33 @@
+// Executables whose inputs are the bytes of an image.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+
+#include "core/integer/network.h"
+
+namespace qb {
+
+// real value = scale * byte + offset: one entry for all, or one a channel.
+struct Uint8Input {
+  std::string input;
+  std::vector<double> scale;   // above 0
+  std::vector<double> offset;  // as many
+  int64_t channel_axis = 1;    // where there is one entry a channel: 1 (NCHW) or 3 (NHWC)
+};
+
+// Makes inputs of a quantized network uint8: Quantize becomes the exact change from byte to code
+// (byte - 128), and a layer behind it turns bytes into the codes that the next layer takes: a
+// rescaling, or with an entry a channel a depthwise convolution of 1x1 with a bias. What follows is
+// untouched; padding adds real zero as before. The codes are those of a float input but where the
+// real value lies within 2^-8 steps of the middle between two codes: there they may differ by one.
+//
+// Errors: UNSUPPORTED_OPERATOR where an input is not one of the network, or its channels cannot be
+// told apart (its first layer does not take channels last).
+absl::Status MakeInputsUint8(absl::Span<const Uint8Input> inputs, integer::Network& network);
+
+}  // namespace qb
