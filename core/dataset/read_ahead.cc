@@ -28,13 +28,16 @@ void ReadAhead::Read() {
       continue;
     }
     const int64_t index = next_++;
-    slots_.try_emplace(index);
+    if (!slots_.try_emplace(index).second) {
+      continue;  // it is there from before a jump
+    }
     mutex_.Unlock();
     absl::StatusOr<std::vector<Tensor>> values = source_.Load(index);
     mutex_.Lock();
     // A jump may have dropped the slot meanwhile.
     if (const auto slot = slots_.find(index); slot != slots_.end()) {
-      slot->second = {true, std::move(values)};
+      slot->second.ready = true;
+      slot->second.values = std::move(values);
     }
     changed_.SignalAll();
   }
@@ -45,17 +48,18 @@ void ReadAhead::Aim(int64_t index) const {
   const bool begins = index == 0;
   const bool follows = last_ >= 0 && std::abs(index - last_) <= depth_;
   last_ = index;
-  if (!follows || begins) {
-    // Somebody may be waiting for a slot that is being read; one that is ready is nobody's.
-    std::erase_if(slots_,
-                  [&](const auto& slot) { return slot.second.ready && slot.first != index; });
-    next_ = index + 1;
-    end_ = begins ? std::min(size(), index + 1 + depth_) : 0;
-  } else {
-    std::erase_if(
-        slots_, [&](const auto& slot) { return slot.second.ready && slot.first < index - depth_; });
+  const bool continues = follows && !begins;
+  // What is ready and nobody's is dropped once the readers have passed it.
+  std::erase_if(slots_, [&](const auto& entry) {
+    const Slot& slot = entry.second;
+    return slot.ready && !slot.claimed && (!continues || entry.first < index - depth_);
+  });
+  if (continues) {
     end_ = std::min(size(), std::max(end_, index + 1 + depth_));
     next_ = std::max(next_, index + 1);
+  } else {
+    next_ = index + 1;
+    end_ = begins ? std::min(size(), index + 1 + depth_) : 0;
   }
   changed_.SignalAll();
 }
@@ -63,19 +67,24 @@ void ReadAhead::Aim(int64_t index) const {
 absl::StatusOr<std::vector<Tensor>> ReadAhead::Load(int64_t index) const {
   const absl::Time begun = absl::Now();
   mutex_.Lock();
-  const bool read = slots_.contains(index);
+  const auto found = slots_.find(index);
+  const bool mine = found != slots_.end() && !found->second.claimed;
+  if (mine) {
+    found->second.claimed = true;
+  }
   Aim(index);
-  if (!read) {
+  if (!mine) {
     mutex_.Unlock();
     absl::StatusOr<std::vector<Tensor>> values = source_.Load(index);
     absl::MutexLock lock(&mutex_);
     waited_ += absl::Now() - begun;
     return values;
   }
-  while (!slots_[index].ready) {
+  Slot& slot = found->second;  // claimed: neither erased nor moved
+  while (!slot.ready) {
     changed_.Wait(&mutex_);
   }
-  absl::StatusOr<std::vector<Tensor>> values = std::move(slots_[index].values);
+  absl::StatusOr<std::vector<Tensor>> values = std::move(slot.values);
   slots_.erase(index);
   changed_.SignalAll();
   waited_ += absl::Now() - begun;

@@ -35,6 +35,7 @@ class ReadAhead final : public Dataset {
  private:
   struct Slot {
     bool ready = false;
+    bool claimed = false;  // somebody waits for it: it must stay
     absl::StatusOr<std::vector<Tensor>> values = absl::UnknownError("not read yet");
   };
 

@@ -51,6 +51,22 @@ TEST(ReadAhead, GivesEverySampleOnceToEachThread) {
   }
 }
 
+// Every new pass begins while threads of the last one may still wait: nobody's sample may be
+// dropped.
+TEST(ReadAhead, ShortPassesNeverLoseASampleThatSomebodyWaitsFor) {
+  const Numbers source(3);
+  const ReadAhead ahead(source, 2);
+  ThreadPool pool(3);
+  std::atomic<int64_t> wrong{0};
+  for (int pass = 0; pass < 3000; ++pass) {
+    pool.ParallelFor(source.size(), [&](int64_t index, int) {
+      const absl::StatusOr<std::vector<Tensor>> values = ahead.Load(index);
+      wrong += values.ok() && (*values)[0].data<int64_t>()[0] == index ? 0 : 1;
+    });
+  }
+  EXPECT_EQ(wrong.load(), 0);
+}
+
 TEST(ReadAhead, ReadsNoMoreThanItsDepthAhead) {
   const Numbers source(100);
   {

@@ -15,6 +15,7 @@
 #include "core/base/status_macros.h"
 #include "core/base/thread_pool.h"
 #include "core/evaluate/codes.h"
+#include "core/evaluate/input_bytes.h"
 #include "core/evaluate/metrics.h"
 #include "core/execute/executor.h"
 #include "core/integer/requant.h"
@@ -70,6 +71,23 @@ class StepPlan {
     }
   }
 
+  // The codes of an input: those that Quantize makes, or of a uint8 input those that the layer
+  // behind makes of its bytes. Where axes are turned in between, the turned value is a step of its
+  // own.
+  void AddInput(const Node* node, int input, int quantized) {
+    if (network_->tensors[static_cast<size_t>(input)].dtype != DType::kUint8) {
+      Add(node, quantized);
+      return;
+    }
+    for (const integer::Layer& layer : network_->layers) {
+      const bool scales = std::holds_alternative<integer::RequantParams>(layer.params) ||
+                          std::holds_alternative<integer::ConvParams>(layer.params);
+      if (scales && layer.inputs[0] == quantized) {
+        Add(node, layer.output);
+      }
+    }
+  }
+
   // Inputs and outputs have names of their own there.
   absl::Status FindBorder(const Graph& graph) {
     if (graph.inputs().size() != network_->inputs.size() ||
@@ -88,7 +106,7 @@ class StepPlan {
       for (const integer::Layer& layer : network_->layers) {
         if (std::holds_alternative<integer::QuantizeParams>(layer.params) &&
             layer.inputs[0] == input) {
-          Add(graph.inputs()[i], layer.output);
+          AddInput(graph.inputs()[i], input, layer.output);
         }
       }
     }
@@ -201,9 +219,11 @@ Tensor Reshaped(const Tensor& view, const Shape& shape) {
 class LayerJudge {
  public:
   static absl::StatusOr<std::unique_ptr<LayerJudge>> Create(const Graph& graph,
-                                                            const Network& network) {
+                                                            const Network& network,
+                                                            std::vector<Uint8Input> bytes) {
     QB_ASSIGN_OR_RETURN(StepPlan plan, StepPlan::Create(graph, network));
     std::unique_ptr<LayerJudge> judge(new LayerJudge(network, std::move(plan)));
+    judge->bytes_ = std::move(bytes);
     QB_RETURN_IF_ERROR(judge->Prepare(graph));
     return judge;
   }
@@ -302,8 +322,13 @@ class LayerJudge {
                        absl::StrCat("input '", x.name, "' is ", inputs[i].type().ToString(),
                                     "; float32 of ", x.shape.elements(), " elements is accepted"));
       }
-      sample.entire[static_cast<size_t>(network_.inputs[i])] =
-          HoldsCodes(x) ? QuantizeTensor(inputs[i], x) : inputs[i];
+      Tensor& value = sample.entire[static_cast<size_t>(network_.inputs[i])].emplace(inputs[i]);
+      if (x.dtype == DType::kUint8) {
+        QB_ASSIGN_OR_RETURN(const Uint8Input meaning, BytesOfInput(x, bytes_));
+        value = BytesOf(Reshaped(inputs[i], x.shape), meaning);
+      } else if (HoldsCodes(x)) {
+        value = QuantizeTensor(inputs[i], x);
+      }
     }
     for (size_t layer = 0; layer < network_.layers.size(); ++layer) {
       QB_RETURN_IF_ERROR(RunLayer(layer, sample.entire, sample.scratch));
@@ -345,6 +370,7 @@ class LayerJudge {
 
   const Network& network_;
   const StepPlan plan_;
+  std::vector<Uint8Input> bytes_;
   std::vector<const uint8_t*> constants_;  // by tensor; null: no constant
   absl::flat_hash_map<const Node*, std::vector<size_t>> by_node_;
   std::unique_ptr<FloatExecutor> executor_;
@@ -407,7 +433,8 @@ absl::StatusOr<std::vector<LayerMetrics>> EvaluateLayers(const Graph& graph, con
                                                          const LayerEvaluationOptions& options,
                                                          ProgressSink& sink,
                                                          const CancelToken& cancel) {
-  QB_ASSIGN_OR_RETURN(const std::unique_ptr<LayerJudge> judge, LayerJudge::Create(graph, network));
+  QB_ASSIGN_OR_RETURN(const std::unique_ptr<LayerJudge> judge,
+                      LayerJudge::Create(graph, network, options.bytes));
   const int64_t count =
       options.max_samples > 0 ? std::min(options.max_samples, dataset.size()) : dataset.size();
   std::vector<std::vector<StepSums>> samples(static_cast<size_t>(count));

@@ -13,12 +13,14 @@
 #include "core/dataset/dataset.h"
 #include "core/integer/network.h"
 #include "core/ir/graph.h"
+#include "core/quantization/uint8_input.h"
 
 namespace qb {
 
 struct LayerEvaluationOptions {
   int threads = 1;
-  int64_t max_samples = 0;  // 0: all
+  int64_t max_samples = 0;        // 0: all
+  std::vector<Uint8Input> bytes;  // what the bytes of uint8 inputs stand for
 };
 
 // One layer of the float graph that is a tensor of the network. Figures are pooled over all

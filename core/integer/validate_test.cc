@@ -49,7 +49,7 @@ TEST(ValidateNetwork, NamesWhatIsWrong) {
       {"dimensions from 1", [](Network& n) { n.tensors[0].shape[1] = int64_t{1} << 40; }},
       {"finite and above 0", [](Network& n) { n.tensors[1].scale = 0; }},
       {"zero point 1000", [](Network& n) { n.tensors[1].zero_point = 1000; }},
-      {"accepted: int8, int16, float32", [](Network& n) { n.tensors[1].dtype = DType::kInt64; }},
+      {"accepted: int8, int16, uint8, float32", [](Network& n) { n.tensors[1].dtype = DType::kInt64; }},
       {"a weight is -128", [](Network& n) { ConvOf(n).weights[5] = -128; }},
       {"215 weights", [](Network& n) { ConvOf(n).weights.pop_back(); }},
       {"5 biases", [](Network& n) { ConvOf(n).bias.pop_back(); }},

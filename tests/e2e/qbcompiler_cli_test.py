@@ -18,8 +18,9 @@ sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1])]
 import python_report
 
 COMPILER = os.path.join(os.environ["QB_BIN_DIR"], "qbcompiler")
-COMMANDS = ["compile", "parse", "quantize", "run", "evaluate", "layers", "validate", "info", "check",
-            "presets", "dump-config", "completion", "make-calib", "extract-body", "export-onnx"]
+COMMANDS = ["compile", "parse", "quantize", "run", "evaluate", "layers", "validate", "make-calib", "info",
+            "check",
+            "presets", "dump-config", "completion", "extract-body", "export-onnx"]
 
 
 def write_model(path, operator="Relu"):

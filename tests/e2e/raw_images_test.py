@@ -152,8 +152,10 @@ class RawImages(unittest.TestCase):
         for name in one:
             self.assertLessEqual(abs(one[name] - two[name]).max(), 1.01 * step, name)
         done = self.run_compiler("evaluate", "--model", self.model, "--mxq", self.path("fused.mxq"),
-                                 "--data", self.photos, "--json", "-")
-        self.assertGreater(json.loads(done.stdout)["outputs"][0]["sqnr_db"], 25)
+                                 "--data", self.photos, "--json", "-", "--per-layer")
+        report = json.loads(done.stdout)
+        self.assertGreater(report["outputs"][0]["sqnr_db"], 25)
+        self.assertGreater(min(layer["sqnr_db"] for layer in report["layers"]), 25)
 
     def test_uint8_input_divides(self):
         letterbox = {"op": "letterbox", "height": 32, "width": 32, "backend": "opencv"}
