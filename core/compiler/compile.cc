@@ -119,12 +119,9 @@ struct SizeNumber {
   size_t sizes = 1;
 };
 
-absl::StatusOr<std::unique_ptr<Dataset>> OpenCalibration(const QuantizeRequest& request,
-                                                         const SizeNumber& number,
-                                                         const CompileConfig& config,
-                                                         const std::vector<InputSpec>& inputs,
-                                                         const DatasetOptions& options,
-                                                         Phases& phases) {
+absl::StatusOr<std::unique_ptr<Dataset>> OpenCalibration(
+    const QuantizeRequest& request, const SizeNumber& number, const CompileConfig& config,
+    const std::vector<InputSpec>& inputs, const DatasetOptions& options, Phases& phases) {
   if (config.Bool("useRandomCalib")) {
     phases.OnLog(LogLevel::kWarning, "calibration",
                  "calibrating on random data: the accuracy of the result means nothing");
@@ -247,9 +244,10 @@ absl::Status PrepareInputs(const QuantizeRequest& request, const CompileConfig& 
   size.preparation.cancel = &phases.cancel();
   QB_ASSIGN_OR_RETURN(size.bytes, Uint8InputsOf(size.specs, size.preparation));
   if (size.placement.partition.has_value() && !size.bytes.empty()) {
-    return Failure(FailureCode::kConfigError,
-                   "uint8 inputs (uint8Input, fuseIntoFirstLayer) of a model with CPU parts are not "
-                   "supported yet");
+    return Failure(
+        FailureCode::kConfigError,
+        "uint8 inputs (uint8Input, fuseIntoFirstLayer) of a model with CPU parts are not "
+        "supported yet");
   }
   return absl::OkStatus();
 }
@@ -367,9 +365,9 @@ absl::StatusOr<std::vector<QuantizedModel>> CompileSizes(const QuantizeInputs& i
     const SizeInputs& size = inputs.sizes[i];
     settings.bytes = size.bytes;
     const ReadAhead samples(*size.calibration, options.calibration.threads + kSamplesAhead);
-    QB_ASSIGN_OR_RETURN(std::vector<CompiledPart> parts,
-                        CompileParts(size.mblt.graph, size.placement, samples, settings, phases,
-                                     phases.cancel()));
+    QB_ASSIGN_OR_RETURN(
+        std::vector<CompiledPart> parts,
+        CompileParts(size.mblt.graph, size.placement, samples, settings, phases, phases.cancel()));
     waited += samples.waited();
     quantized.push_back(JoinReports(parts));
     const std::string folder = i == 0 ? "" : absl::StrCat("size_", i + 1, "/");
@@ -422,10 +420,9 @@ absl::StatusOr<CompileResult> QuantizeFrom(const QuantizeRequest& request,
   MxqContents contents;
   absl::Duration waited;  // for samples
   contents.config_yaml = JsonToYaml(config.ToGroupedJson(true));
-  QB_ASSIGN_OR_RETURN(
-      const std::vector<QuantizedModel> quantized,
-      CompileSizes(inputs, QuantizationOptionsOf(config, request.threads), phases, contents,
-                   waited));
+  QB_ASSIGN_OR_RETURN(const std::vector<QuantizedModel> quantized,
+                      CompileSizes(inputs, QuantizationOptionsOf(config, request.threads), phases,
+                                   contents, waited));
   // Now: for each size, NPU part and core mode a program.
 
   QB_RETURN_IF_ERROR(phases.Begin("check"));

@@ -104,7 +104,7 @@ void SetGraphBorders(const Graph& graph, Json& manifest) {
   for (const Node* output : graph.outputs()) {
     outputs.push_back({output->name(), output->type().dtype, output->shape()});
   }
-  manifest.Set("inputs", Borders(inputs)).Set("outputs", Borders(outputs));
+  manifest.Set("inputs", Borders(inputs, {})).Set("outputs", Borders(outputs, {}));
 }
 
 Json MxqReport(const QuantizedModel& model, const SupportReport& support, const Json& accuracy) {

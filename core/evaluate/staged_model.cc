@@ -48,8 +48,9 @@ absl::Status OpenNpu(const MxqStage& part, const std::string& core_mode, int thr
                          : absl::StrCat("the executable has no core mode '", core_mode, "'"),
                      "; it has ", absl::StrJoin(modes, ", ")));
   }
-  QB_ASSIGN_OR_RETURN(std::unique_ptr<SimulatedModel> model,
-                      SimulatedModel::CreateFromProgram(found->second, part.weights, threads, bytes));
+  QB_ASSIGN_OR_RETURN(
+      std::unique_ptr<SimulatedModel> model,
+      SimulatedModel::CreateFromProgram(found->second, part.weights, threads, bytes));
   stage.inputs = model->inputs();
   stage.outputs = model->outputs();
   stage.network = &model->network();

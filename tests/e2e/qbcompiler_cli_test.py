@@ -106,7 +106,6 @@ class Cli(unittest.TestCase):
                 (self.compile_flags() + ["--target-device", "tpu"], 2, "TARGET_ERROR", "aries-rb"),
                 (self.compile_flags() + ["--target-device", "regulus-rb", "--inference-scheme",
                                          "multi"], 2, "TARGET_ERROR", "it has single"),
-                (["make-calib"], 1, "UNSUPPORTED_OPERATOR", "not supported yet"),
                 (["extract-body"], 2, "ARGUMENT_ERROR", "--mblt is missing"),
                 (["export-onnx", "--output", "x"], 2, "ARGUMENT_ERROR", "exactly one of"),
                 (["completion", "tcsh"], 2, "ARGUMENT_ERROR", "bash, zsh, fish")]:

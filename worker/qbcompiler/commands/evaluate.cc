@@ -262,12 +262,11 @@ absl::Status Run(CommandContext& context) {
   }
   if (per_layer) {
     context.reporter.OnStage("layers");
-    QB_ASSIGN_OR_RETURN(
-        const std::vector<LayerMetrics> layers,
-        EvaluateLayers(*reference.graph, *executable.network, *dataset,
-                       {threads, options.max_samples,
-                        BytesOfInputs(executable.mxq->manifest()["inputs"])},
-                       context.reporter, context.cancel));
+    QB_ASSIGN_OR_RETURN(const std::vector<LayerMetrics> layers,
+                        EvaluateLayers(*reference.graph, *executable.network, *dataset,
+                                       {threads, options.max_samples,
+                                        BytesOfInputs(executable.mxq->manifest()["inputs"])},
+                                       context.reporter, context.cancel));
     json.Set("layers", LayerRows(layers, *reference.graph, executable.mxq->report()["layers"]));
     absl::StrAppend(&table, LayerTable(layers));
   }

@@ -123,7 +123,8 @@ absl::Status Run(CommandContext& context) {
     context.reporter.Print(text);
     return placement.status();
   }
-  Json result = Json::Object().Set("target", target->name).Set("layers", layers).Set("parts", parts);
+  Json result =
+      Json::Object().Set("target", target->name).Set("layers", layers).Set("parts", parts);
   if (context.flags.Has("calib-data-path")) {
     QB_ASSIGN_OR_RETURN(const Json calibration, CheckCalibration(context, graph));
     result.Set("calibration", calibration);
