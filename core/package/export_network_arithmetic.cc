@@ -223,13 +223,19 @@ std::string Interpolated(NetworkExporter& out, const Layer& layer, const std::st
 
 }  // namespace
 
+// Between codes, not between the real numbers: weights are 14-bit fractions, so halves are exact
+// and round the same way. Input and output share scale and zero point.
 absl::Status ExportLayer(NetworkExporter& out, const Layer& layer,
                          const integer::ResizeLinearParams& p) {
   const bool first = out.PrefersChannelsFirst(layer);
-  const std::string x = out.Real(layer.inputs[0], first);
+  OnnxBuilder& builder = out.builder();
+  const std::string one = builder.AddFloats(absl::StrCat(layer.name, "/step"), {}, {1.0f});
+  const std::string zero = out.CodeConstant(layer.output, out.info(layer.output).zero_point);
+  const std::string x =
+      Compute(out, layer, "DequantizeLinear", {out.Value(layer.inputs[0], first), one, zero});
   const std::string rows = Interpolated(out, layer, x, p.rows, {first ? 2 : 1, p.fraction_bits});
   const std::string y = Interpolated(out, layer, rows, p.columns, {first ? 3 : 2, p.fraction_bits});
-  out.Set(layer.output, first, out.Quantized(layer.output, y));
+  out.Set(layer.output, first, Compute(out, layer, "QuantizeLinear", {y, one, zero}));
   return absl::OkStatus();
 }
 

@@ -154,8 +154,7 @@ class Partitioner {
     const std::string reason =
         "Work without products beside a CPU part: computed there, which moves no more bytes";
     for (auto node = order_.rbegin(); node != order_.rend(); ++node) {
-      const bool before_cpu = std::all_of((*node)->users().begin(), (*node)->users().end(),
-                                          [&](const Node* user) { return IsCpuOperator(user); });
+      const bool before_cpu = LeadsToCpuOnly(**node);
       if (on_npu_.contains(*node) && MacsOf(**node) == 0 && before_cpu &&
           NewTransferBytes(**node) <= (*node)->type().size_bytes()) {
         ToCpu(*node, reason);
@@ -167,6 +166,18 @@ class Partitioner {
         ToCpu(node, reason);
       }
     }
+  }
+
+  // A CPU part reads it, and besides at most the model's outputs, which are on the CPU anyway.
+  bool LeadsToCpuOnly(const Node& node) const {
+    bool any = false;
+    for (const Node* user : node.users()) {
+      any = any || IsCpuOperator(user);
+      if (!IsCpuOperator(user) && user->op() != OpKind::kOutput) {
+        return false;
+      }
+    }
+    return any;
   }
 
   bool FollowsCpuOnly(const Node& node) const {
