@@ -223,11 +223,13 @@ TEST_F(ServerTest, WatchersSeeTheSameAndEndWithTheJob) {
 TEST_F(ServerTest, ShutdownEndsWatchesAndWaitingAgents) {
   const std::string id = SubmitGood();
   Sync(1);
-  std::thread watcher([&, this] {
-    grpc::Status status;
-    Watch(id, 0, status);
-    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
-  });
+  // Both calls must have arrived: one that meets a server already shutting down is cancelled by gRPC.
+  grpc::ClientContext watch_context;
+  pb::WatchJobRequest watch_request;
+  watch_request.set_job_id(id);
+  const auto watch = jobs_->WatchJob(&watch_context, watch_request);
+  pb::WatchJobResponse frame;
+  ASSERT_TRUE(watch->Read(&frame));
   std::thread agent([&, this] {
     grpc::ClientContext context;
     pb::SyncRequest request;
@@ -243,8 +245,11 @@ TEST_F(ServerTest, ShutdownEndsWatchesAndWaitingAgents) {
     grpc::ClientContext context;
     ASSERT_TRUE(info_->GetCapabilities(&context, {}, &capabilities).ok());
   }
-  server_->Shutdown(absl::Seconds(5));
-  watcher.join();
+  std::thread stopper([this] { server_->Shutdown(absl::Seconds(5)); });
+  while (watch->Read(&frame)) {
+  }
+  EXPECT_EQ(watch->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+  stopper.join();
   agent.join();
 }
 
