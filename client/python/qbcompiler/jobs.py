@@ -87,14 +87,19 @@ class _Work:
             raise ArgumentError(f"threads: {value!r} is not accepted; it takes an integer from 1 to 1024")
         return value
 
-    def run(self, command: str, model: str, output: str, shapes: Optional[Dict[str, Shape]],
-            backend: str = "") -> CompileResult:
+    def run(self, command: str, models: Sequence[str], output: str,
+            sizes: Sequence[Dict[str, Shape]], backend: str = "") -> CompileResult:
+        """`models`: one, or for quantize one for each size."""
         # Before minutes of work, not after them.
         folder = os.path.dirname(os.path.abspath(output))
         os.makedirs(folder, exist_ok=True)
         if self.address:
-            return self._run_remote(command, model, output, shapes, backend)
-        return self._run_here(command, model, output, shapes, backend)
+            if len(models) != 1:
+                raise UnsupportedOperatorError(
+                    f"several .mblt files on a server are not supported yet; found {len(models)}",
+                    hint="compile the source model with multi_shape, or here with server=\"\"")
+            return self._run_remote(command, models[0], output, sizes, backend)
+        return self._run_here(command, models, output, sizes, backend)
 
     def _evaluation(self) -> List[str]:
         paths = self.samples("eval_data")
@@ -102,16 +107,19 @@ class _Work:
             raise ArgumentError(f"eval_data: one data set is accepted, got {len(paths)}")
         return paths
 
-    def _run_here(self, command: str, model: str, output: str, shapes: Optional[Dict[str, Shape]],
-                  backend: str) -> CompileResult:
-        flags = [command, "--mblt" if command == "quantize" else "--model", model, "--output", output]
+    def _run_here(self, command: str, models: Sequence[str], output: str,
+                  sizes: Sequence[Dict[str, Shape]], backend: str) -> CompileResult:
+        flags = [command]
+        for model in models:
+            flags += ["--mblt" if command == "quantize" else "--model", model]
+        flags += ["--output", output]
         if self.text("target_device"):
             flags += ["--target-device", self.text("target_device")]
         if backend:
             flags += ["--backend", backend]
         flags += self.settings.file_flags(self.folder)
         flags += self.settings.flag_list()
-        for text in shape_flags(shapes or {}):
+        for text in shape_flags(sizes):
             flags += ["--input-shape", text]
         if self.threads():
             flags += ["--threads", str(self.threads())]
@@ -133,13 +141,13 @@ class _Work:
             flags += ["--require-device"]
         return flags
 
-    def _run_remote(self, command: str, model: str, output: str, shapes: Optional[Dict[str, Shape]],
+    def _run_remote(self, command: str, model: str, output: str, sizes: Sequence[Dict[str, Shape]],
                     backend: str) -> CompileResult:
         from . import remote  # gRPC takes a while to load, and who compiles here does without it
 
         overrides: Dict[str, Any] = {}
-        if shape_flags(shapes or {}):
-            overrides["input-shape"] = shape_flags(shapes or {})
+        if shape_flags(sizes):
+            overrides["input-shape"] = shape_flags(sizes)
         if backend:
             overrides["backend"] = backend
         if self.arguments.get("require_device"):
@@ -154,8 +162,8 @@ class _Work:
             config_save_path=self.text("config_save_path") or None)
         return remote.compile_remote(self.address, job, self.listen)
 
-    def source(self) -> Tuple[str, str, Optional[Dict[str, Shape]]]:
-        """The model as a file, the backend's flag, and the shapes that feed_dict gives."""
+    def source(self) -> Tuple[str, str, List[Dict[str, Shape]]]:
+        """The model as a file, the backend's flag, and the shapes of the one size that feed_dict gives."""
         model, feed = self.arguments["model"], self.arguments.get("feed_dict")
         multi = self.arguments.get("multi_shape")
         dynamic = self.arguments.get("dynamic_axes")
@@ -168,14 +176,14 @@ class _Work:
             if multi:
                 dynamic = dynamic_axes_of(multi)
             path = torch_export.export(model, feed, self.folder, dynamic)
-            return path, "", shapes_of(feed)
+            return path, "", [shapes_of(feed)]
         if not is_path(model):
             raise ArgumentError(f"model: expected a path or a torch module, got {type(model).__name__}")
         if dynamic is not None:
             raise ArgumentError("dynamic_axes is for torch modules; a file says itself which axes are "
                                 "open, and feed_dict gives their sizes")
         return os.fspath(model), "" if backend.lower() == "onnx" else backend, (
-            shapes_of(feed) if feed else None)
+            [shapes_of(feed)] if feed else [])
 
 
 def _output(arguments: Arguments, settings_default: str = "./tmp.mxq") -> str:
@@ -189,32 +197,28 @@ def compile_source(arguments: Arguments) -> CompileResult:
     with tempfile.TemporaryDirectory(prefix="qbcompiler-") as folder:
         work = _Work(arguments, folder)
         multi = arguments.get("multi_shape")
-        if multi is not None:
-            sizes_of(multi, arguments.get("feed_dict"), arguments.get("dynamic_axes"))
-            raise UnsupportedOperatorError(
-                "multi_shape: one .mxq of several sizes is not supported yet",
-                hint="mblt_compile writes one .mblt a size; each becomes an .mxq of its own")
-        model, backend, shapes = work.source()
-        return work.run("compile", model, _output(arguments), shapes, backend)
+        sizes = None if multi is None else sizes_of(multi, arguments.get("feed_dict"),
+                                                    arguments.get("dynamic_axes"))
+        model, backend, own = work.source()
+        return work.run("compile", [model], _output(arguments), own if sizes is None else sizes, backend)
 
 
 def compile_mblt(arguments: Arguments) -> CompileResult:
-    """An .mblt to an .mxq."""
+    """An .mblt, or several of one model at several sizes, to an .mxq."""
     ignored = [name for name in PARSER_ONLY if arguments.get(name)]
     if ignored:
         _LOG.warning("an .mblt is parsed already: %s ignored", ", ".join(ignored))
     mblt = arguments["mblt"]
-    if isinstance(mblt, (list, tuple)):
-        if len(mblt) != 1:
-            raise UnsupportedOperatorError("several .mblt files in one .mxq are not supported yet",
-                                           hint="compile each to an .mxq of its own")
-        mblt = mblt[0]
-    if not is_path(mblt):
-        raise ArgumentError(f"mblt: expected a path, got {type(mblt).__name__}")
+    models = list(mblt) if isinstance(mblt, (list, tuple)) else [mblt]
+    if not models:
+        raise ArgumentError("mblt: the list is empty; it takes one path, or one for each size")
+    for model in models:
+        if not is_path(model):
+            raise ArgumentError(f"mblt: expected a path, got {type(model).__name__}")
     with tempfile.TemporaryDirectory(prefix="qbcompiler-") as folder:
         # quantize has no flag for offloading: there it is a setting like others.
         work = _Work(arguments, folder, ("device", "inference_scheme", "use_random_calib"))
-        return work.run("quantize", os.fspath(mblt), _output(arguments), None)
+        return work.run("quantize", [os.fspath(model) for model in models], _output(arguments), [])
 
 
 def _size_paths(save_path: Any, count: int) -> List[str]:
@@ -235,12 +239,12 @@ def parse(arguments: Arguments) -> CompileResult:
     with tempfile.TemporaryDirectory(prefix="qbcompiler-") as folder:
         work = _Work(arguments, folder, ("device", "cpu_offload"))
         if multi is None:
-            model, backend, shapes = work.source()
-            return work.run("parse", model, os.fspath(save_path), shapes, backend)
+            model, backend, own = work.source()
+            return work.run("parse", [model], os.fspath(save_path), own, backend)
         sizes = sizes_of(multi, arguments.get("feed_dict"), arguments.get("dynamic_axes"))
         paths = _size_paths(save_path, len(sizes))
         model, backend, _ = work.source()
-        results: Sequence[CompileResult] = [work.run("parse", model, path, shapes, backend)
+        results: Sequence[CompileResult] = [work.run("parse", [model], path, [shapes], backend)
                                             for path, shapes in zip(paths, sizes)]
         outputs = tuple(result.outputs[0] for result in results)
         return CompileResult(outputs, results[0].device, results[0].report, results[0].job_id)

@@ -20,9 +20,13 @@ def shapes_of(feed_dict: Optional[Mapping[str, Any]]) -> Dict[str, Shape]:
     return shapes
 
 
-def shape_flags(shapes: Mapping[str, Shape]) -> List[str]:
-    """The shapes as the compiler's flag takes them: NAME:1x3x224x224. Scalars are left out."""
-    return [f"{name}:{'x'.join(map(str, shape))}" for name, shape in shapes.items() if shape]
+def shape_flags(sizes: Sequence[Mapping[str, Shape]]) -> List[str]:
+    """The shapes of one size of the model or of several, as the compiler's flag takes them:
+    NAME:1x3x224x224,1x3x448x448. Scalars are left out."""
+    if not sizes:
+        return []
+    return [f"{name}:{','.join('x'.join(map(str, size[name])) for size in sizes)}"
+            for name, shape in sizes[0].items() if shape]
 
 
 def _row(name: str, spec: Any) -> Tuple[Tuple[int, ...], List[Tuple[int, ...]]]:

@@ -96,18 +96,36 @@ class AsWritten(unittest.TestCase):
         for path, width in zip(written.outputs, widths):
             mxq_compile_from_mblt(mblt=path.path, target_device="aries-rb",
                                   calib_data_path=f"calib/w{width}", save_path=f"{width}.mxq")
-        try:
-            mxq_compile(
-                model="model.onnx",
-                backend="onnx",
-                target_device="aries-rb",
-                feed_dict={"x": example},
-                multi_shape={"x": {"axis": 3, "values": widths}},
-                calib_data_path=[f"calib/w{w}" for w in widths],
-                save_path="model.mxq",
-            )
-        except qbcompiler.UnsupportedOperatorError as error:
-            self.assertIn("multi_shape", str(error))
+        calib = [f"calib/w{w}" for w in widths]
+        direct = mxq_compile(
+            model="model.onnx",
+            backend="onnx",
+            target_device="aries-rb",
+            feed_dict={"x": example},
+            multi_shape={"x": {"axis": 3, "values": widths}},
+            calib_data_path=calib,
+            save_path="model.mxq",
+        )
+        stepwise = mxq_compile_from_mblt(mblt=["model_0.mblt", "model_1.mblt", "model_2.mblt"],
+                                         target_device="aries-rb", calib_data_path=calib,
+                                         save_path="stepwise.mxq")
+        self.assertEqual(direct.outputs[0].sha256, stepwise.outputs[0].sha256)
+        for width in widths:  # the program of each size is in it, and does what its own .mxq does
+            for mxq in ("model.mxq", f"{width}.mxq"):
+                subprocess.run([under_test.BIN / "qbcompiler", "run", "--mxq", mxq, "--data",
+                                f"calib/w{width}", "--output", f"{mxq}_{width}"], check=True,
+                               capture_output=True)
+            np.testing.assert_array_equal(np.load(f"model.mxq_{width}/0.npy"),
+                                          np.load(f"{width}.mxq_{width}/0.npy"))
+
+    def test_mblt_files_of_different_models(self):
+        open_width_model("open.onnx")
+        mblt_compile("model.onnx", "a.mblt", "aries-rb")
+        mblt_compile("open.onnx", "b.mblt", "aries-rb", feed_dict={"x": np.zeros((1, 3, 16, 24))})
+        with self.assertRaises(qbcompiler.QBCompilerError):
+            mxq_compile_from_mblt(mblt=["a.mblt", "b.mblt"], target_device="aries-rb", use_random_calib=True)
+        with self.assertRaises(qbcompiler.ArgumentError):
+            mxq_compile_from_mblt(mblt=[], target_device="aries-rb", use_random_calib=True)
 
     def test_axes_that_are_not_open(self):
         with self.assertRaises(qbcompiler.QBCompilerError):

@@ -59,8 +59,11 @@ class Shapes(unittest.TestCase):
                 shapes.sizes_of(multi, feed, dynamic)
 
     def test_flags(self):
-        self.assertEqual(shapes.shape_flags(shapes.shapes_of({**self.FEED, "s": np.float32(1)})),
+        self.assertEqual(shapes.shape_flags([shapes.shapes_of({**self.FEED, "s": np.float32(1)})]),
                          ["x:1x3x8x8", "y:1x4"])
+        sizes = shapes.sizes_of({"x": {"axis": 3, "values": (100, 200)}}, self.FEED, None)
+        self.assertEqual(shapes.shape_flags(sizes), ["x:1x3x8x100,1x3x8x200", "y:1x4,1x4"])
+        self.assertEqual(shapes.shape_flags([]), [])
         with self.assertRaises(ArgumentError):
             shapes.shapes_of({"x": [1, 2]})
 
