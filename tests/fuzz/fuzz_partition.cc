@@ -13,6 +13,7 @@
 #include "core/ops/build.h"
 #include "core/ops/convolution.h"
 #include "core/ops/movement.h"
+#include "core/ops/pointwise.h"
 #include "core/ops/reduce.h"
 #include "core/partition/part_graph.h"
 #include "core/partition/partition.h"
