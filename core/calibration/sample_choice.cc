@@ -1,7 +1,6 @@
 #include "core/calibration/sample_choice.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 
 #include "absl/base/thread_annotations.h"
@@ -13,28 +12,10 @@
 namespace qb {
 namespace {
 
-// FNV-1a over 8-byte words with a final mix: spreads samples, resists nobody.
-uint64_t HashOf(const std::vector<Tensor>& values) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (const Tensor& value : values) {
-    const char* bytes = static_cast<const char*>(value.raw());
-    const size_t size = static_cast<size_t>(value.size_bytes());
-    for (size_t at = 0; at < size; at += sizeof(uint64_t)) {
-      uint64_t word = 0;
-      std::memcpy(&word, bytes + at, std::min(sizeof(word), size - at));
-      hash = (hash ^ word) * 0x100000001b3u;
-      hash ^= hash >> 29;
-    }
-  }
-  hash = (hash ^ (hash >> 31)) * 0x9e3779b97f4a7c15u;
-  return hash ^ (hash >> 32);
-}
-
 absl::StatusOr<uint64_t> HashOfSample(const Dataset& dataset, int64_t index,
                                       const CancelToken& cancel) {
   QB_RETURN_IF_ERROR(cancel.Check());
-  QB_ASSIGN_OR_RETURN(const std::vector<Tensor> sample, dataset.Load(index));
-  return HashOf(sample);
+  return dataset.ContentHash(index);
 }
 
 }  // namespace

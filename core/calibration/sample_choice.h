@@ -12,7 +12,7 @@
 namespace qb {
 
 // Indices (ascending) of the `count` samples whose contents have the smallest hashes; all samples
-// when there are no more than that. Errors: those of Dataset::Load; Cancelled.
+// when there are no more than that. Errors: those of Dataset::ContentHash; Cancelled.
 absl::StatusOr<std::vector<int64_t>> ChooseSamples(const Dataset& dataset, int64_t count,
                                                    int threads, const CancelToken& cancel);
 

@@ -1,6 +1,7 @@
 #include "core/dataset/dataset.h"
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 #include <utility>
 
@@ -19,8 +20,9 @@ constexpr size_t kMostNamedSamples = 20;
 
 class ListedDataset final : public Dataset {
  public:
-  ListedDataset(SampleLoader loader, std::vector<SamplePath> samples)
-      : loader_(std::move(loader)), samples_(std::move(samples)) {}
+  // One hash a sample.
+  ListedDataset(SampleLoader loader, std::vector<SamplePath> samples, std::vector<uint64_t> hashes)
+      : loader_(std::move(loader)), samples_(std::move(samples)), hashes_(std::move(hashes)) {}
 
   int64_t size() const override { return static_cast<int64_t>(samples_.size()); }
   const std::string& name(int64_t index) const override {
@@ -35,15 +37,20 @@ class ListedDataset final : public Dataset {
     }
     return std::move(sample->values);
   }
+  absl::StatusOr<uint64_t> ContentHash(int64_t index) const override {
+    return hashes_[static_cast<size_t>(index)];
+  }
 
  private:
   const SampleLoader loader_;
   const std::vector<SamplePath> samples_;
+  const std::vector<uint64_t> hashes_;
 };
 
 // What the check of one sample found.
 struct Finding {
   std::string problem;  // empty: the sample is good
+  uint64_t hash = 0;    // of a good sample
   std::vector<SampleNote> notes;
 };
 
@@ -59,6 +66,7 @@ std::vector<Finding> CheckAll(const SampleLoader& loader, const std::vector<Samp
     Finding& finding = findings[static_cast<size_t>(index)];
     absl::StatusOr<LoadedSample> sample = loader.Load(samples[static_cast<size_t>(index)]);
     if (sample.ok()) {
+      finding.hash = ContentHashOf(sample->values);
       finding.notes = std::move(sample->notes);
     } else {
       finding.problem = std::string(sample.status().message());
@@ -100,7 +108,37 @@ void LogNotes(const std::vector<SamplePath>& samples, const std::vector<Finding>
   }
 }
 
+std::vector<uint64_t> HashesOf(const std::vector<Finding>& findings) {
+  std::vector<uint64_t> hashes;
+  hashes.reserve(findings.size());
+  for (const Finding& finding : findings) {
+    hashes.push_back(finding.hash);
+  }
+  return hashes;
+}
+
 }  // namespace
+
+uint64_t ContentHashOf(absl::Span<const Tensor> values) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (const Tensor& value : values) {
+    const char* bytes = static_cast<const char*>(value.raw());
+    const size_t size = static_cast<size_t>(value.size_bytes());
+    for (size_t at = 0; at < size; at += sizeof(uint64_t)) {
+      uint64_t word = 0;
+      std::memcpy(&word, bytes + at, std::min(sizeof(word), size - at));
+      hash = (hash ^ word) * 0x100000001b3u;
+      hash ^= hash >> 29;
+    }
+  }
+  hash = (hash ^ (hash >> 31)) * 0x9e3779b97f4a7c15u;
+  return hash ^ (hash >> 32);
+}
+
+absl::StatusOr<uint64_t> Dataset::ContentHash(int64_t index) const {
+  QB_ASSIGN_OR_RETURN(const std::vector<Tensor> values, Load(index));
+  return ContentHashOf(values);
+}
 
 absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(const std::string& path,
                                                      absl::Span<const InputSpec> inputs,
@@ -114,7 +152,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(const std::string& path,
   }
   QB_RETURN_IF_ERROR(BadSamples(path, findings));
   LogNotes(samples, findings, sink);
-  return std::make_unique<ListedDataset>(std::move(loader), std::move(samples));
+  return std::make_unique<ListedDataset>(std::move(loader), std::move(samples), HashesOf(findings));
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(const std::string& path,

@@ -92,6 +92,18 @@ TEST_F(OpenDatasetTest, NamesEveryBadSampleUpToTwenty) {
   EXPECT_THAT(std::string(status.message()), Not(HasSubstr("good.npy")));
 }
 
+TEST_F(OpenDatasetTest, KnowsTheHashOfASampleWithoutReadingItAgain) {
+  Write("a.npy", Tensor::OfFloats({1, 2}, {1, 2}));
+  Write("b.npy", Tensor::OfFloats({1, 2}, {2, 1}));
+  QB_ASSERT_OK_AND_ASSIGN(const auto set, Open(one_));
+  QB_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> values, set->Load(0));
+  std::filesystem::remove(folder_.File("a.npy"));
+  QB_ASSERT_OK_AND_ASSIGN(const uint64_t hash, set->ContentHash(0));
+  EXPECT_EQ(hash, ContentHashOf(values));
+  QB_ASSERT_OK_AND_ASSIGN(const uint64_t other, set->ContentHash(1));
+  EXPECT_NE(hash, other);
+}
+
 TEST_F(OpenDatasetTest, RefusesAnEmptyFolderAndAMissingOne) {
   ExpectDataError(Open(one_).status(), "has no samples");
   ExpectDataError(Open(one_, folder_.File("nothing")).status(), "does not exist");

@@ -28,6 +28,9 @@ class ReadAhead final : public Dataset {
   int64_t size() const override { return source_.size(); }
   const std::string& name(int64_t index) const override { return source_.name(index); }
   absl::StatusOr<std::vector<Tensor>> Load(int64_t index) const override;
+  absl::StatusOr<uint64_t> ContentHash(int64_t index) const override {
+    return source_.ContentHash(index);
+  }
 
   // How long callers of Load have waited for samples, all threads together.
   absl::Duration waited() const;
