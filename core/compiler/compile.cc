@@ -304,6 +304,9 @@ absl::Status Prepare(const QuantizeRequest& request, const std::vector<std::stri
     if (i > 0) {
       QB_RETURN_IF_ERROR(CheckSameModel(inputs.sizes.front().mblt, size.mblt));
     }
+    for (const SizeInputs& earlier : inputs.sizes) {
+      QB_RETURN_IF_ERROR(CheckOtherSize(earlier.mblt, size.mblt));
+    }
     inputs.sizes.push_back(std::move(size));
   }
   return absl::OkStatus();

@@ -55,4 +55,20 @@ absl::Status CheckSameModel(const MbltFile& first, const MbltFile& other) {
   return absl::OkStatus();
 }
 
+absl::Status CheckOtherSize(const MbltFile& first, const MbltFile& other) {
+  std::string shapes;
+  for (size_t i = 0; i < first.graph.inputs().size(); ++i) {
+    const Node& a = *first.graph.inputs()[i];
+    const Node& b = *other.graph.inputs()[i];
+    if (a.shape() != b.shape()) {
+      return absl::OkStatus();
+    }
+    absl::StrAppend(&shapes, shapes.empty() ? "" : ", ", a.name(), " ", a.shape().ToString());
+  }
+  return Failure(
+      FailureCode::kArgumentError,
+      absl::StrCat("two of the sizes are the same: ", shapes,
+                   "; the shapes of a sample choose the program, so sizes have to differ"));
+}
+
 }  // namespace qb

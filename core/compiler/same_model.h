@@ -12,4 +12,8 @@ namespace qb {
 // Shapes of activations may differ. Errors: ARGUMENT_ERROR saying what differs.
 absl::Status CheckSameModel(const MbltFile& first, const MbltFile& other);
 
+// The shapes of the samples choose the size at run time, so no two sizes may have inputs of the
+// same shapes. Both are one model. Errors: ARGUMENT_ERROR with these shapes.
+absl::Status CheckOtherSize(const MbltFile& first, const MbltFile& other);
+
 }  // namespace qb

@@ -95,6 +95,13 @@ TEST_F(SizesTest, AnotherModelIsRefused) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("constant 'w' has other values"));
 }
 
+TEST_F(SizesTest, TwoSizesThatAreTheSameAreRefused) {
+  const absl::Status status = Run({Write(8), Write(12), Write(12)}).status();
+  EXPECT_EQ(FailureCodeOf(status), FailureCode::kArgumentError);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("two of the sizes are the same: x 1x12x12x3"));
+}
+
 TEST_F(SizesTest, EverySizeHasItsCalibrationSet) {
   calibration_paths_ = {dir_.path()};
   const absl::Status status = Run({Write(8), Write(12)}, "").status();

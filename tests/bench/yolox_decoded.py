@@ -1,13 +1,15 @@
 #!/usr/bin/python3
 """A detector with its decode inside: writes yolox_nano_decoded.onnx and compiles it with CPU offloading.
 
-    QBC_MODELS=DIR tests/bench/yolox_decoded.py [--samples FOLDER] [--bin build/release/bin] [--output FILE]
+    QBC_MODELS=DIR tests/bench/yolox_decoded.py [--set FOLDER] [--bin build/release/bin] [--output FILE]
+                                                [--compile-config FILE]
 
 DIR holds yolox_nano/yolox_nano.onnx, whose output [1, 3549, 85] is raw: centre and size of a box in its
 cell's units, objectness, 80 class scores. The script appends what an application would do with it (cells
 to pixels, corners, scores, NonMaxSuppression) with python3-onnx, compiles the result, and compares the
-boxes that the executable keeps with those of ONNX Runtime in float. FOLDER has images as float32 .npy of
-[1, 3, 416, 416] (default: seeded blobs, which show that everything runs, not how accurate it is).
+boxes that the executable keeps with those of ONNX Runtime in float: how many of those that the float model
+scores over 0.3 are found again. FOLDER has calib/ and eval/ with pictures as float32 .npy of [1, 3, 416, 416]
+(default: seeded blobs, which show that everything runs, not how accurate it is).
 """
 import argparse
 import json
@@ -26,6 +28,7 @@ import ort  # noqa: E402
 
 SIZE, STRIDES = 416, (8, 16, 32)
 MOST_PER_CLASS, IOU, SCORE = 100, 0.45, 0.25
+COUNTED_SCORE, SAME_BOX = 0.3, 0.5  # which boxes of the float model count, and when one is found again
 
 
 def cells():
@@ -109,13 +112,13 @@ def overlap(a, b):
 
 
 def recall(reference, candidate):
-    """How many boxes of `reference` have one of the same class with IoU >= 0.5 in `candidate`."""
+    """How many boxes of `reference` have one of the same class at the same place in `candidate`."""
     left = list(candidate)
     found = 0
     for c, box, _ in reference:
         best = max((i for i, other in enumerate(left) if other[0] == c),
                    key=lambda i: overlap(box, left[i][1]), default=None)
-        if best is not None and overlap(box, left[best][1]) >= 0.5:
+        if best is not None and overlap(box, left[best][1]) >= SAME_BOX:
             found += 1
             left.pop(best)
     return found
@@ -127,7 +130,8 @@ def read_outputs(folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--samples")
+    parser.add_argument("--set", help="folder with calib/ and eval/")
+    parser.add_argument("--compile-config")
     parser.add_argument("--bin", default="build/release/bin")
     parser.add_argument("--output", help="keep the model here")
     options = parser.parse_args()
@@ -140,28 +144,34 @@ def main():
         folder = pathlib.Path(temporary)
         model = pathlib.Path(options.output or folder / "yolox_nano_decoded.onnx")
         save(append_decode(load(os.path.join(models, "yolox_nano", "yolox_nano.onnx"))), str(model))
-        samples = pathlib.Path(options.samples) if options.samples else folder / "samples"
-        if not options.samples:
+        calibration = pathlib.Path(options.set) / "calib" if options.set else folder / "samples"
+        samples = pathlib.Path(options.set) / "eval" if options.set else calibration
+        if not options.set:
             write_blobs(samples, 8)
+        settings = ["--compile-config", options.compile_config] if options.compile_config else []
         print(qbcompiler(binary, "validate", "--model", model, "--target-device", "aries-rb",
                          "--cpu-offload").split("\n\n")[-1])
         qbcompiler(binary, "compile", "--model", model, "--output", folder / "m.mxq",
-                   "--target-device", "aries-rb", "--cpu-offload", "--calib-data-path", samples)
+                   "--target-device", "aries-rb", "--cpu-offload", "--calib-data-path", calibration, *settings)
         stages = json.loads(qbcompiler(binary, "info", "--mxq", folder / "m.mxq")) or {}
         print("stages:", [stage["name"] for stage in stages.get("stages", [])])
         qbcompiler(binary, "run", "--mxq", folder / "m.mxq", "--data", samples, "--output",
                    folder / "ours")
         session = ort.Session(str(model), threads=2)
-        total = found = extra = 0
+        total = found = extra = kept_by_us = 0
         for path in sorted(samples.glob("*.npy")):
             image = np.load(path).astype(np.float32).reshape(1, 3, SIZE, SIZE)
             expected = kept(session.run({session.inputs[0][0]: image}))
             ours = kept(read_outputs(folder / "ours" / path.stem))
-            total += len(expected)
-            found += recall(expected, ours)
-            extra += len(ours) - recall(ours, expected)
-        print(f"{total} boxes of the float model, {found} found again (same class, IoU >= 0.5), "
-              f"{extra} that it has not")
+            counted = [box for box in expected if box[2] > COUNTED_SCORE]
+            ours_counted = [box for box in ours if box[2] > COUNTED_SCORE]
+            total += len(counted)
+            found += recall(counted, ours)
+            kept_by_us += len(ours_counted)
+            extra += len(ours_counted) - recall(ours_counted, expected)
+        print(f"float boxes over {COUNTED_SCORE}: {total}, found again (same class, IoU >= {SAME_BOX}): "
+              f"{found} ({100 * found / max(total, 1):.1f} %); boxes of the executable over "
+              f"{COUNTED_SCORE}: {kept_by_us}, of which the float model has not: {extra}")
 
 
 if __name__ == "__main__":

@@ -157,10 +157,15 @@ class Compile(Here):
                                              feed_dict={"x": 1}, multi_shape={"x": 1})
         self.assertIn("feed_dict, multi_shape", caught.output[0])
 
-    def test_other_parts_that_do_not_exist_yet(self):
+    def test_one_size_twice(self):
         mblt = qbcompiler.mblt_compile(MODEL, self.path("m.mblt"), "aries-rb").path
-        with self.assertRaises(UnsupportedOperatorError):
-            qbcompiler.mxq_compile([mblt, mblt], "aries-rb", [CALIB, CALIB])
+        with self.assertRaisesRegex(ArgumentError, "two of the sizes are the same"):
+            qbcompiler.mxq_compile([mblt, mblt], "aries-rb", [CALIB, CALIB], self.path("m.mxq"))
+
+    def test_several_mblt_go_to_no_server(self):
+        with self.assertRaisesRegex(UnsupportedOperatorError, "on a server"):
+            qbcompiler.mxq_compile(["a.mblt", "b.mblt"], "aries-rb", CALIB, self.path("m.mxq"),
+                                   server="unix:/nowhere")
 
     def test_an_exception_of_the_callback_ends_the_compile(self):
         class Stop(Exception):
