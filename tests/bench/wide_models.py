@@ -192,9 +192,9 @@ def relative_error(reference, folder, samples):
 def reference_outputs(path, inputs, samples, ours):
     """{sample: {output: array}} of ONNX Runtime, else of the float executor."""
     if ort.library_path() is None:
-        return {sample.stem: {p.stem: np.load(p) for p in (
-            [ours / (sample.stem + ".npy")] if (ours / (sample.stem + ".npy")).exists()
-            else sorted((ours / sample.stem).iterdir()))} for sample in samples}
+        return {sample.stem: read_sample(
+            ours / sample.stem if (ours / sample.stem).is_dir() else ours / (sample.stem + ".npy"))
+            for sample in samples}
     session = ort.Session(str(path), threads=2)
     result = {}
     for sample in samples:
