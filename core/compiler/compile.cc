@@ -235,6 +235,38 @@ struct QuantizeInputs {
   std::vector<SizeInputs> sizes;
 };
 
+// Bytes go into the program of the NPU part that reads them, so it must be the only reader.
+absl::Status CheckReadersOfBytes(const Graph& graph, const Partition& partition,
+                                 const std::vector<Uint8Input>& bytes) {
+  for (const Uint8Input& entry : bytes) {
+    std::vector<std::string> readers;
+    bool npu = true;
+    for (const GraphPart& part : partition.parts) {
+      for (const Node* input : part.inputs) {
+        if (input->op() == OpKind::kInput && input->name() == entry.input) {
+          readers.push_back(absl::StrCat("'", part.name, "'"));
+          npu = npu && part.npu;
+        }
+      }
+    }
+    for (const Node* output : graph.outputs()) {
+      const Node& source = *output->operand(0);
+      if (source.op() == OpKind::kInput && source.name() == entry.input) {
+        readers.push_back(absl::StrCat("output '", output->name(), "'"));
+        npu = false;
+      }
+    }
+    if (readers.size() != 1 || !npu) {
+      return Failure(FailureCode::kConfigError,
+                     absl::StrCat("uint8Input: input '", entry.input, "' is read by ",
+                                  readers.empty() ? "nothing" : absl::StrJoin(readers, ", "),
+                                  "; with CPU parts a uint8 input must be read by one NPU part "
+                                  "alone"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // What the settings say about samples and about inputs that are bytes.
 absl::Status PrepareInputs(const QuantizeRequest& request, const CompileConfig& config,
                            Phases& phases, SizeInputs& size) {
@@ -243,13 +275,9 @@ absl::Status PrepareInputs(const QuantizeRequest& request, const CompileConfig& 
   size.preparation.threads = request.threads;
   size.preparation.cancel = &phases.cancel();
   QB_ASSIGN_OR_RETURN(size.bytes, Uint8InputsOf(size.specs, size.preparation));
-  if (size.placement.partition.has_value() && !size.bytes.empty()) {
-    return Failure(
-        FailureCode::kConfigError,
-        "uint8 inputs (uint8Input, fuseIntoFirstLayer) of a model with CPU parts are not "
-        "supported yet");
-  }
-  return absl::OkStatus();
+  return size.placement.partition.has_value()
+             ? CheckReadersOfBytes(size.mblt.graph, *size.placement.partition, size.bytes)
+             : absl::OkStatus();
 }
 
 absl::Status SaveSeenSamples(const CompileConfig& config, const SizeInputs& size, Phases& phases) {
@@ -325,7 +353,7 @@ Json AssembleSize(const QuantizeInputs& inputs, const SizeInputs& size, const st
   PartEntries made = MakeEntries(size.mblt.graph, size.placement, parts, inputs.modes, folder);
   entries.merge(made.entries);
   if (size.placement.partition.has_value()) {
-    SetGraphBorders(size.mblt.graph, manifest);
+    SetGraphBorders(size.mblt.graph, contracts, manifest);
     manifest.Set("stages", std::move(made.stages));
     manifest.Set("results", std::move(made.results));
   }

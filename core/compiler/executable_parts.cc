@@ -76,6 +76,19 @@ QuantizationOptions OptionsFor(const Graph& part, const QuantizationOptions& opt
   return own;
 }
 
+// The entries of what this part reads.
+std::vector<Uint8Input> BytesFor(const GraphPart& part, const std::vector<Uint8Input>& bytes) {
+  std::vector<Uint8Input> own;
+  for (const Uint8Input& entry : bytes) {
+    if (std::any_of(part.inputs.begin(), part.inputs.end(), [&](const Node* input) {
+          return input->op() == OpKind::kInput && input->name() == entry.input;
+        })) {
+      own.push_back(entry);
+    }
+  }
+  return own;
+}
+
 absl::StatusOr<CompiledPart> CompilePart(const Graph& graph, const Dataset& samples,
                                          const PartSettings& settings, ProgressSink& sink,
                                          const CancelToken& cancel) {
@@ -126,6 +139,7 @@ absl::StatusOr<std::vector<CompiledPart>> CompileParts(
                         MakePrefixDataset(calibration, graph, part->inputs));
     PartSettings own = settings;
     own.quantization = OptionsFor(cut, settings.quantization);
+    own.bytes = BytesFor(*part, settings.bytes);
     QB_ASSIGN_OR_RETURN(CompiledPart compiled, CompilePart(cut, *samples, own, sink, cancel));
     parts.push_back(std::move(compiled));
   }

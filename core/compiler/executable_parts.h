@@ -23,7 +23,7 @@ struct PartSettings {
   const TargetSpec* target = nullptr;
   std::vector<CoreMode> modes;
   QuantizationOptions quantization;
-  std::vector<Uint8Input> bytes;  // inputs that are bytes; only where one program is all there is
+  std::vector<Uint8Input> bytes;  // inputs of the model that are bytes, each read by one NPU part
 };
 
 struct CompiledPart {

@@ -48,6 +48,24 @@ constexpr char kIsland[] = R"(graph "island" {
     y = Output(b)
 })";
 
+constexpr char kTail[] = R"(graph "tail" {
+    x = Input float32[1x8x8x3]
+    w = InputConstant float32[8x3x3x3] random(7)
+    a = Convolution(x, w) {h_kernel=3, w_kernel=3, channel_last=true}
+    m = ReduceMin(a) {reduce_axes=[3]}
+    lowest = Output(m)
+})";
+
+// The CPU reads the input too.
+constexpr char kBothRead[] = R"(graph "both" {
+    x = Input float32[1x8x8x3]
+    w = InputConstant float32[8x1x1x3] random(7)
+    a = Convolution(x, w) {channel_last=true, activation="relu"}
+    m = ReduceMin(x) {reduce_axes=[3]}
+    y = Output(a)
+    lowest = Output(m)
+})";
+
 CompileConfig Config(const std::string& text) {
   ConfigSources sources;
   sources.file_text = text;
@@ -164,6 +182,44 @@ TEST_F(OffloadTest, IslandsStandBetweenNpuParts) {
   for (const char* mode : {"single", "multi", "global4", "global8"}) {
     EXPECT_GT(SqnrOf(graph, mode)[0], 25.0) << mode;
   }
+}
+
+TEST_F(OffloadTest, BytesGoIntoTheNpuPartThatReadsThem) {
+  const Graph graph = Write(kTail);
+  QB_ASSERT_OK(Run("cpuOffload: true\nuseRandomCalib: true\nuint8Input: {apply: true}"));
+  Open();
+  EXPECT_THAT(Stages(), ElementsAre("npu_body", "cpu_tail"));
+  const Json& input = file_->manifest()["inputs"].items()[0];
+  EXPECT_EQ(input["dtype"].as_string(), "uint8");
+  EXPECT_EQ(input["range"].as_string(), "0..255");
+  EXPECT_EQ(input["codes"]["scale"].items()[0].as_double(), 1.0 / 255.0);
+  EXPECT_EQ(input["fused"].items()[0]["op"].as_string(), "divide");
+  absl::StatusOr<Executable> executable = OpenExecutable(*file_, "", 1);
+  ASSERT_TRUE(executable.ok()) << executable.status();
+  Tensor bytes = Tensor::Allocate(graph.inputs()[0]->type());
+  for (int64_t i = 0; i < bytes.elements(); ++i) {
+    bytes.mutable_data<float>()[i] = static_cast<float>(i * 37 % 256) / 255.0f;
+  }
+  const std::vector<Tensor> expected = *RunOnce(graph, {bytes});
+  const absl::StatusOr<std::vector<Tensor>> found = executable->model->Run({&bytes, 1}, 0);
+  ASSERT_TRUE(found.ok()) << found.status();
+  double signal = 0, noise = 1e-12;
+  for (int64_t i = 0; i < expected[0].elements(); ++i) {
+    const double y = expected[0].data<float>()[i];
+    const double e = y - static_cast<double>((*found)[0].data<float>()[i]);
+    signal += y * y;
+    noise += e * e;
+  }
+  EXPECT_GT(10 * std::log10(signal / noise), 25.0);
+}
+
+TEST_F(OffloadTest, BytesThatTheCpuReadsAreRefusedWithTheReaders) {
+  Write(kBothRead);
+  const absl::Status status =
+      Run("cpuOffload: true\nuseRandomCalib: true\nuint8Input: {apply: true}").status();
+  EXPECT_EQ(FailureCodeOf(status), FailureCode::kConfigError);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("input 'x' is read by "));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("'cpu_"));
 }
 
 TEST_F(OffloadTest, LayerNamesMayConcernOnePartOnly) {

@@ -96,15 +96,17 @@ Json MxqManifest(const MbltFile& mblt, const std::vector<npu::NpuProgram>& progr
   return manifest;
 }
 
-void SetGraphBorders(const Graph& graph, Json& manifest) {
+void SetGraphBorders(const Graph& graph, const std::vector<Json>& contracts, Json& manifest) {
   std::vector<integer::TensorInfo> inputs, outputs;
-  for (const Node* input : graph.inputs()) {
-    inputs.push_back({input->name(), input->type().dtype, input->shape()});
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    const Node& input = *graph.inputs()[i];
+    const bool bytes = contracts[i].contains("codes");
+    inputs.push_back({input.name(), bytes ? DType::kUint8 : input.type().dtype, input.shape()});
   }
   for (const Node* output : graph.outputs()) {
     outputs.push_back({output->name(), output->type().dtype, output->shape()});
   }
-  manifest.Set("inputs", Borders(inputs, {})).Set("outputs", Borders(outputs, {}));
+  manifest.Set("inputs", Borders(inputs, contracts)).Set("outputs", Borders(outputs, {}));
 }
 
 Json MxqReport(const QuantizedModel& model, const SupportReport& support, const Json& accuracy) {

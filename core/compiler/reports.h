@@ -28,7 +28,7 @@ Json MxqManifest(const MbltFile& mblt, const std::vector<npu::NpuProgram>& progr
 
 // Replaces the manifest's inputs and outputs by those of the graph: with CPU parts the programs do
 // not have the model's border.
-void SetGraphBorders(const Graph& graph, Json& manifest);
+void SetGraphBorders(const Graph& graph, const std::vector<Json>& contracts, Json& manifest);
 Json MxqReport(const QuantizedModel& model, const SupportReport& support, const Json& accuracy);
 
 }  // namespace qb

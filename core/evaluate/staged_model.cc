@@ -152,11 +152,17 @@ absl::StatusOr<std::unique_ptr<StagedModel>> StagedModel::Create(const MxqSize& 
                                                                  const std::string& core_mode,
                                                                  int threads) {
   auto state = std::make_unique<State>();
+  const std::vector<Uint8Input> bytes = BytesOfInputs(size.input_list);
   for (const MxqBorder& input : size.inputs) {
-    state->inputs.push_back({input.name, input.type});
+    const bool real = std::any_of(bytes.begin(), bytes.end(), [&](const Uint8Input& entry) {
+      return entry.input == input.name;
+    });
+    // Bytes are shown as the real numbers that they stand for.
+    state->inputs.push_back(
+        {input.name, real ? TensorType{DType::kFloat32, input.type.shape} : input.type});
   }
   for (const MxqStage& part : size.stages) {
-    QB_RETURN_IF_ERROR(state->Add(part, core_mode, threads, BytesOfInputs(size.input_list)));
+    QB_RETURN_IF_ERROR(state->Add(part, core_mode, threads, bytes));
   }
   if (size.results.empty()) {
     // One program with the model's own border.

@@ -136,6 +136,16 @@ class MxqExporter {
     return absl::OkStatus();
   }
 
+  // Whether an NPU stage reads the input.
+  bool FeedsNpu(size_t input) const {
+    return std::any_of(size_.stages.begin(), size_.stages.end(), [&](const MxqStage& stage) {
+      return stage.npu &&
+             std::any_of(stage.inputs.begin(), stage.inputs.end(), [&](const ValueRef& ref) {
+               return ref.stage == -1 && ref.index == static_cast<int64_t>(input);
+             });
+    });
+  }
+
   absl::Status ExportStages(OnnxBuilder& builder) {
     for (const std::string& output : size_.outputs) {
       builder.Reserve(output);
@@ -143,7 +153,12 @@ class MxqExporter {
     std::vector<ModelValue> inputs;
     for (const MxqBorder& input : size_.inputs) {
       builder.Reserve(input.name);
-      inputs.push_back({builder.AddInput(input.name, input.type), input.type});
+      // Bytes are real numbers here, as with one program.
+      const TensorType type{input.type.dtype == DType::kUint8 && FeedsNpu(inputs.size())
+                                ? DType::kFloat32
+                                : input.type.dtype,
+                            input.type.shape};
+      inputs.push_back({builder.AddInput(input.name, type), type});
     }
     values_.push_back(std::move(inputs));
     for (size_t i = 0; i < stages_.size(); ++i) {

@@ -1,6 +1,7 @@
 #include "core/quantization/uint8_input.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,12 +18,25 @@ using integer::Layer;
 using integer::Network;
 using integer::TensorInfo;
 
-constexpr int32_t kWeight = 127;  // of the depthwise layer: the bias is exact to 1 / 254 of a byte
+constexpr int32_t kLeastWeight = 64, kMostWeight = 127;  // of the depthwise layer
 constexpr int32_t kLeastCode = -128;
 
 absl::Status Unsupported(const Uint8Input& spec, absl::string_view what) {
   return Failure(FailureCode::kUnsupportedOperator,
                  absl::StrCat("uint8Input: input '", spec.input, "' ", what));
+}
+
+// The weight with which `bytes` (an offset in steps of the input) is nearest to a whole bias: off
+// by 1 / 254 of a byte at most, and exact for offsets such as 127.5.
+int32_t WeightFor(double bytes) {
+  const auto error = [bytes](int32_t weight) {
+    return std::abs(RoundHalfEven(bytes * weight) - bytes * weight) / weight;
+  };
+  int32_t best = kMostWeight;
+  for (int32_t weight = kMostWeight - 1; weight >= kLeastWeight; --weight) {
+    best = error(weight) < error(best) ? weight : best;
+  }
+  return best;
 }
 
 class Rewriter {
@@ -142,11 +156,12 @@ class Rewriter {
     }
     integer::ConvParams conv;
     conv.groups = static_cast<int64_t>(channels);
-    conv.weights.assign(channels, static_cast<int8_t>(kWeight));
     conv.clamp_min = integer::LeastCode(y.dtype);
     conv.clamp_max = integer::MostCode(y.dtype);
     for (size_t c = 0; c < channels; ++c) {
-      const double step = spec_.scale[c] / kWeight;
+      const int32_t weight = WeightFor(spec_.offset[c] / spec_.scale[c]);
+      const double step = spec_.scale[c] / weight;
+      conv.weights.push_back(static_cast<int8_t>(weight));
       conv.weight_scales.push_back(static_cast<float>(step));
       conv.bias.push_back(static_cast<int32_t>(RoundHalfEven(spec_.offset[c] / step)));
       QB_ASSIGN_OR_RETURN(const integer::Requant requant,

@@ -24,7 +24,8 @@ struct Uint8Input {
 // (byte - 128), and a layer behind it turns bytes into the codes that the next layer takes: a
 // rescaling, or with an entry a channel a depthwise convolution of 1x1 with a bias. What follows is
 // untouched; padding adds real zero as before. The codes are those of a float input but where the
-// real value lies within 2^-8 steps of the middle between two codes: there they may differ by one.
+// real value lies within scale / (254 * step) steps of the middle between two codes, `step` being
+// that of the codes: there they may differ by one (docs/numerics.md).
 //
 // Errors: UNSUPPORTED_OPERATOR where an input is not one of the network, or its channels cannot be
 // told apart (its first layer does not take channels last).
