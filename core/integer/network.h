@@ -5,8 +5,8 @@
 //
 // Tensors are NHWC (rank 4, batch 1) or of any rank where only elementwise work touches them. Codes
 // are int8; int16 codes are symmetric (zero point 0, in [-32767, 32767]) and enter and leave by
-// convolution, matrix product, elementwise, softmax, Requant, Quantize, Dequantize and the layers that
-// move elements.
+// convolution, matrix product, elementwise, softmax, normalization, Requant, Quantize, Dequantize and
+// the layers that move elements.
 #pragma once
 
 #include <cstdint>
@@ -132,6 +132,18 @@ struct SoftmaxParams {
   std::vector<int32_t> exp_table;  // 256 or 512
 };
 
+// Each run of N = scale.size() values, all of the last axes: code = clamp(zp_y + RNE((d / sqrt(v +
+// epsilon * 2^(epsilon_shift - 32)) * scale[i] + bias[i]) / 2^shift)), where d is N (x - zp), less the
+// run's sum where `centered`, and v the mean of d^2, as docs/numerics.md says to the last bit.
+struct NormalizationParams {
+  bool centered = true;       // layer normalization; false: RMS normalization
+  int32_t epsilon = 0;        // >= 0
+  int32_t epsilon_shift = 0;  // 0 to 95
+  int32_t shift = 0;          // 0 to 40
+  std::vector<int32_t> scale;
+  std::vector<int64_t> bias;  // magnitudes below 2^47
+};
+
 // Parts along `axis`; each input is requantized to the output (identity when scales are equal).
 struct ConcatParams {
   int64_t axis = 3;
@@ -200,7 +212,8 @@ using LayerParams =
     std::variant<ConvParams, MatMulParams, EltwiseParams, PoolParams, ReduceParams, LutParams,
                  SoftmaxParams, ConcatParams, RequantParams, SliceParams, PadParams, TransposeParams,
                  ReshapeParams, ResizeNearestParams, DepthToSpaceParams, QuantizeParams,
-                 DequantizeParams, ConvTransposeParams, ResizeLinearParams, PReluParams>;
+                 DequantizeParams, ConvTransposeParams, ResizeLinearParams, PReluParams,
+                 NormalizationParams>;
 
 struct Layer {
   std::string name;         // the graph node that it computes (the last one of a fused chain)

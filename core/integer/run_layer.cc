@@ -23,7 +23,7 @@ constexpr Kernel kKernels[] = {
     RunConvReference, RunMatMul,  RunEltwise,       RunPool,         RunReduce,   RunLut,
     RunSoftmax,       RunConcat,  RunRescale,       RunSlice,        RunPad,      RunTranspose,
     RunReshape,       RunResizeNearest, RunDepthToSpace, RunQuantize, RunDequantize,
-    RunConvTransposeReference, RunResizeLinear, RunPRelu,
+    RunConvTransposeReference, RunResizeLinear, RunPRelu, RunNormalization,
 };
 static_assert(std::size(kKernels) == std::variant_size_v<LayerParams>, "a layer kind has no kernel");
 
@@ -98,6 +98,7 @@ bool MayRunInPlace(const Layer& layer, const Network& network, int input) {
          std::holds_alternative<RequantParams>(layer.params) ||
          std::holds_alternative<PReluParams>(layer.params) ||
          std::holds_alternative<SoftmaxParams>(layer.params) ||
+         std::holds_alternative<NormalizationParams>(layer.params) ||
          std::holds_alternative<ReshapeParams>(layer.params);
 }
 

@@ -154,10 +154,11 @@ absl::Status ValidateNetwork(const Network& network) {
 
 const char* LayerKindName(const LayerParams& params) {
   static constexpr const char* kNames[] = {
-      "convolution", "matmul",     "elementwise",    "pool",           "reduce",
-      "lookup",      "softmax",    "concat",         "rescale",        "slice",
-      "pad",         "transpose",  "reshape",        "resize_nearest", "depth_to_space",
-      "quantize",    "dequantize", "conv_transpose", "resize_linear",  "prelu"};
+      "convolution",  "matmul",     "elementwise",    "pool",           "reduce",
+      "lookup",       "softmax",    "concat",         "rescale",        "slice",
+      "pad",          "transpose",  "reshape",        "resize_nearest", "depth_to_space",
+      "quantize",     "dequantize", "conv_transpose", "resize_linear",  "prelu",
+      "normalization"};
   static_assert(std::size(kNames) == std::variant_size_v<LayerParams>, "a layer kind has no name");
   return kNames[params.index()];
 }

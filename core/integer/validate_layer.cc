@@ -11,6 +11,7 @@
 #include "core/base/status_macros.h"
 #include "core/integer/kernels/conv_transpose.h"
 #include "core/integer/kernels/window.h"
+#include "core/integer/normalization.h"
 #include "core/integer/operand_checks.h"
 #include "core/integer/requant.h"
 #include "core/integer/tables.h"
@@ -340,6 +341,12 @@ absl::Status CheckKind(const SoftmaxParams& p, const Operands& t) {
   if (t.y().scale != scale) {
     return Bad("the output has scale ", t.y().scale, "; accepted: 1/256, of int16 1/32768");
   }
+  return CheckShape(t, t.x(0).shape.dims());
+}
+
+absl::Status CheckKind(const NormalizationParams& p, const Operands& t) {
+  QB_RETURN_IF_ERROR(CheckCodes(t));
+  QB_RETURN_IF_ERROR(CheckNormalization(p, t.x(0).shape));
   return CheckShape(t, t.x(0).shape.dims());
 }
 

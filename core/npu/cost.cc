@@ -21,7 +21,8 @@ using integer::PoolParams;
 using integer::TensorInfo;
 using integer::Window;
 
-constexpr int64_t kTableBytesPerChannel = 12;  // bias, mantissa, shift
+// Bias, mantissa and shift; of a normalization factor and offset.
+constexpr int64_t kTableBytesPerChannel = 12;
 
 int64_t DivideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -177,6 +178,17 @@ Tiling Stream(const Layer& layer, const Network& network, const TargetSpec& targ
   return tiling;
 }
 
+// Two passes over each run: moments, then codes.
+Tiling NormalizationTiling(const Layer& layer, const Network& network, const TargetSpec& target) {
+  Tiling tiling = Stream(layer, network, target);
+  const auto& params = std::get<integer::NormalizationParams>(layer.params);
+  tiling.cost.dma_bytes += static_cast<int64_t>(params.scale.size()) * kTableBytesPerChannel;
+  tiling.cost.dma_cycles = DivideUp(tiling.cost.dma_bytes, target.dma_bytes_per_cycle);
+  tiling.cost.compute_cycles *= 2;
+  tiling.cost.cycles = std::max(tiling.cost.compute_cycles, tiling.cost.dma_cycles);
+  return tiling;
+}
+
 Tiling MatMulTiling(const Layer& layer, const Network& network, const TargetSpec& target) {
   Tiling tiling = Stream(layer, network, target);
   const TensorInfo& a = TensorOf(network, layer.inputs[0]);
@@ -215,6 +227,9 @@ absl::StatusOr<Tiling> ChooseTiling(const Layer& layer, const Network& network,
   }
   if (std::holds_alternative<integer::MatMulParams>(layer.params)) {
     return MatMulTiling(layer, network, target);
+  }
+  if (std::holds_alternative<integer::NormalizationParams>(layer.params)) {
+    return NormalizationTiling(layer, network, target);
   }
   if (!std::holds_alternative<ConvParams>(layer.params) &&
       !std::holds_alternative<ConvTransposeParams>(layer.params) &&

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "core/integer/kernels/window.h"
+#include "core/integer/normalization.h"
 
 namespace qb::npu {
 namespace {
@@ -145,6 +146,9 @@ bool FollowsRows(const Layer& layer, const Network& network, int64_t axis) {
   }
   if (Is<integer::SoftmaxParams>(p) || Is<integer::MatMulParams>(p)) {
     return !last;
+  }
+  if (const auto* normalization = std::get_if<integer::NormalizationParams>(&p)) {
+    return axis < integer::NormalizedAxis(y, static_cast<int64_t>(normalization->scale.size()));
   }
   if (const auto* concat = std::get_if<integer::ConcatParams>(&p)) {
     return concat->axis != axis;

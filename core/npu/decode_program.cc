@@ -178,6 +178,20 @@ absl::StatusOr<LayerParams> Decode(const v1::Softmax& m) {
   return p;
 }
 
+absl::StatusOr<LayerParams> Decode(const v1::Normalization& m) {
+  if (m.epsilon() > std::numeric_limits<int32_t>::max()) {
+    return Bad("epsilon ", m.epsilon());
+  }
+  integer::NormalizationParams p;
+  p.centered = m.centered();
+  p.epsilon = static_cast<int32_t>(m.epsilon());
+  p.epsilon_shift = static_cast<int32_t>(std::min<uint32_t>(m.epsilon_shift(), 128));
+  p.shift = static_cast<int32_t>(std::min<uint32_t>(m.shift(), 128));
+  p.scale = ToVector<int32_t>(m.scale());
+  p.bias = ToVector<int64_t>(m.bias());
+  return p;
+}
+
 absl::StatusOr<LayerParams> Decode(const v1::Concat& m) {
   integer::ConcatParams p;
   p.axis = m.axis();
@@ -286,6 +300,8 @@ absl::StatusOr<LayerParams> DecodeOperation(const v1::Layer& m, absl::string_vie
       return Decode(m.resize_linear());
     case v1::Layer::kPrelu:
       return Decode(m.prelu());
+    case v1::Layer::kNormalization:
+      return Decode(m.normalization());
     case v1::Layer::OPERATION_NOT_SET:
       break;
   }

@@ -118,6 +118,15 @@ class Encoder {
   void operator()(const integer::SoftmaxParams& p) {
     layer_->mutable_softmax()->mutable_exp_table()->Add(p.exp_table.begin(), p.exp_table.end());
   }
+  void operator()(const integer::NormalizationParams& p) {
+    v1::Normalization* m = layer_->mutable_normalization();
+    m->set_centered(p.centered);
+    m->set_epsilon(static_cast<uint32_t>(p.epsilon));
+    m->set_epsilon_shift(static_cast<uint32_t>(p.epsilon_shift));
+    m->set_shift(static_cast<uint32_t>(p.shift));
+    m->mutable_scale()->Add(p.scale.begin(), p.scale.end());
+    m->mutable_bias()->Add(p.bias.begin(), p.bias.end());
+  }
   void operator()(const integer::ConcatParams& p) {
     v1::Concat* m = layer_->mutable_concat();
     m->set_axis(p.axis);

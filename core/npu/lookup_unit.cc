@@ -46,6 +46,7 @@ absl::Status CheckLookupUnit(const integer::Network& network, const TargetSpec& 
   for (const integer::Layer& layer : network.layers) {
     const auto* lookup = std::get_if<integer::LutParams>(&layer.params);
     const bool needs = std::holds_alternative<integer::SoftmaxParams>(layer.params) ||
+                       std::holds_alternative<integer::NormalizationParams>(layer.params) ||
                        (lookup != nullptr && !IsClampedLine(lookup->table));
     if (needs) {
       return Failure(FailureCode::kTargetError,

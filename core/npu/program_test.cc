@@ -112,7 +112,11 @@ TEST(BuildProgram, CutsALargeConvolutionIntoTilesThatFit) {
 }
 
 TEST(BuildProgram, LeavesOutTheFloatBorderWhereTheTargetHasNone) {
-  const integer::Network network = MakeRandomNetwork(3, 5);
+  integer::testing::NetworkBuilder b(3);
+  const int input = b.Input({1, 8}, DType::kFloat32);
+  const int codes = b.Lut(b.Layer({input}, {1, 8}, integer::QuantizeParams{}));
+  b.Output(b.Layer({codes}, {1, 8}, integer::DequantizeParams{}, DType::kFloat32));
+  const integer::Network& network = b.network;
   const NpuProgram with = Build(network, "regulus-rb");
   const NpuProgram without = Build(network, "regulus-rb-usb");
   EXPECT_EQ(with.inputs[0].dtype, DType::kFloat32);

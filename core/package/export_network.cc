@@ -17,6 +17,7 @@ namespace qb {
 namespace {
 
 constexpr int64_t kInt8Opset = 13;
+constexpr int64_t kNormalizationOpset = 17;  // the first with LayerNormalization
 constexpr int64_t kWideOpset = 21;
 
 bool IsCode(const integer::TensorInfo& info) {
@@ -47,7 +48,15 @@ int64_t QdqOpset(const integer::Network& network) {
         const integer::ConvParams* weights = WeightsOf(layer);
         return weights != nullptr && weights->weight_bits != 8;
       });
-  return wide ? kWideOpset : kInt8Opset;
+  if (wide) {
+    return kWideOpset;
+  }
+  const bool normalizes =
+      std::any_of(network.layers.begin(), network.layers.end(), [](const integer::Layer& layer) {
+        const auto* params = std::get_if<integer::NormalizationParams>(&layer.params);
+        return params != nullptr && params->centered;
+      });
+  return normalizes ? kNormalizationOpset : kInt8Opset;
 }
 
 std::string NetworkExporter::ConstantCodes(int tensor, bool channels_first) {

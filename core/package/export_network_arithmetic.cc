@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/integer/normalization.h"
 #include "core/integer/tables.h"
 #include "core/package/network_exporter.h"
 
@@ -167,6 +168,56 @@ absl::Status ExportLayer(NetworkExporter& out, const Layer& layer,
                 {logits, out.builder().AddFloats(absl::StrCat(layer.name, "/beta"), {}, {beta})});
   }
   const std::string y = Compute(out, layer, "Softmax", {logits}, {{"axis", x.shape.rank() - 1}});
+  out.Set(layer.output, false, out.Quantized(layer.output, y));
+  return absl::OkStatus();
+}
+
+namespace {
+
+// x / sqrt(mean(x^2) + epsilon): operators of every opset, the normalization itself is younger.
+std::string OverRootMeanSquare(NetworkExporter& out, const Layer& layer, const std::string& x,
+                               const Ints& axes, float epsilon) {
+  OnnxBuilder& builder = out.builder();
+  const NamedAttr keep = {"keepdims", int64_t{1}};
+  const std::string square = Compute(out, layer, "Mul", {x, x});
+  const std::string mean =
+      builder.opset() >= 18
+          ? Compute(out, layer, "ReduceMean",
+                    {square, builder.AddInt64s(absl::StrCat(layer.name, "/axes"), axes)}, {keep})
+          : Compute(out, layer, "ReduceMean", {square}, {keep, {"axes", axes}});
+  const std::string sum =
+      Compute(out, layer, "Add",
+              {mean, builder.AddFloats(absl::StrCat(layer.name, "/epsilon"), {}, {epsilon})});
+  return Compute(out, layer, "Div", {x, Compute(out, layer, "Sqrt", {sum})});
+}
+
+}  // namespace
+
+absl::Status ExportLayer(NetworkExporter& out, const Layer& layer,
+                         const integer::NormalizationParams& p) {
+  const TensorInfo& x = out.info(layer.inputs[0]);
+  const integer::RealNormalization numbers =
+      integer::RealOfNormalization(p, x, out.info(layer.output));
+  const int64_t axis = integer::NormalizedAxis(x.shape, static_cast<int64_t>(p.scale.size()));
+  const Shape run(std::vector<int64_t>(x.shape.begin() + axis, x.shape.end()));
+  const std::string scale = out.builder().AddFloats(absl::StrCat(layer.name, "/scale"), run,
+                                                    {numbers.scale.begin(), numbers.scale.end()});
+  const std::string bias = out.builder().AddFloats(absl::StrCat(layer.name, "/bias"), run,
+                                                   {numbers.bias.begin(), numbers.bias.end()});
+  const float epsilon = static_cast<float>(numbers.epsilon);
+  const std::string real = out.Real(layer.inputs[0], false);
+  std::string y;
+  if (p.centered) {
+    y = Compute(out, layer, "LayerNormalization", {real, scale, bias},
+                {{"axis", axis}, {"epsilon", epsilon}});
+  } else {
+    Ints axes;
+    for (int64_t i = axis; i < x.shape.rank(); ++i) {
+      axes.push_back(i);
+    }
+    y = Compute(out, layer, "Mul", {OverRootMeanSquare(out, layer, real, axes, epsilon), scale});
+    y = Compute(out, layer, "Add", {y, bias});
+  }
   out.Set(layer.output, false, out.Quantized(layer.output, y));
   return absl::OkStatus();
 }

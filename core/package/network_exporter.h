@@ -82,6 +82,8 @@ absl::Status ExportLayer(NetworkExporter& out, const integer::Layer& layer,
 absl::Status ExportLayer(NetworkExporter& out, const integer::Layer& layer,
                          const integer::SoftmaxParams& p);
 absl::Status ExportLayer(NetworkExporter& out, const integer::Layer& layer,
+                         const integer::NormalizationParams& p);
+absl::Status ExportLayer(NetworkExporter& out, const integer::Layer& layer,
                          const integer::RequantParams& p);
 absl::Status ExportLayer(NetworkExporter& out, const integer::Layer& layer,
                          const integer::PReluParams& p);

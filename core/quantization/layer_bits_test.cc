@@ -138,6 +138,18 @@ TEST(LayerBits, SixteenBitsKeepSoftmaxOnAnyAxis) {
   }
 }
 
+TEST(LayerBits, SixteenBitsKeepNormalizations) {
+  EXPECT_GT(QuantizeWith(R"(
+    x = Input float32[1x5x16]
+    s = InputConstant float32[16] random(1)
+    b = InputConstant float32[16] random(2)
+    n = LayerNormalization(x, s, b) {axis=2}
+    y = Output(n))",
+                         WideActivations())
+                .sqnr_db,
+            70.0);
+}
+
 TEST(LayerBits, AWideLayerReadsAndWritesSixteenBits) {
   LayerOverrides overrides;
   overrides.activation16 = {"e"};

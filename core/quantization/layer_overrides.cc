@@ -173,6 +173,8 @@ std::string WhyNoWideResult(const Node& node, const PointwiseClosures& closures)
     case OpKind::kDiv:
     case OpKind::kConcatenate:
     case OpKind::kSoftmax:
+    case OpKind::kLayerNormalization:
+    case OpKind::kRmsNormalization:
       return "";
     default:
       return MeanWindowOf(node).has_value() ? "" : "the operator computes 8 bits only";

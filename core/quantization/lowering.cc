@@ -32,6 +32,8 @@ constexpr auto kRows = std::to_array<LoweringRow>({
     {OpKind::kDiv, LowerElementwise},
     {OpKind::kPRelu, LowerPRelu},
     {OpKind::kSoftmax, LowerSoftmax},
+    {OpKind::kLayerNormalization, LowerNormalization},
+    {OpKind::kRmsNormalization, LowerNormalization},
     {OpKind::kPooling, LowerPooling},
     {OpKind::kGlobalAveragePooling, LowerGlobalPooling},
     {OpKind::kReduceMean, LowerReduce},

@@ -95,6 +95,7 @@ absl::Status LowerLookup(Lowering& lowering, const Node* node);  // lower_elemen
 absl::Status LowerElementwise(Lowering& lowering, const Node* node);
 absl::Status LowerPRelu(Lowering& lowering, const Node* node);
 absl::Status LowerSoftmax(Lowering& lowering, const Node* node);
+absl::Status LowerNormalization(Lowering& lowering, const Node* node);  // lower_normalization.cc
 absl::Status LowerPooling(Lowering& lowering, const Node* node);  // lower_pooling.cc
 absl::Status LowerGlobalPooling(Lowering& lowering, const Node* node);
 absl::Status LowerReduce(Lowering& lowering, const Node* node);

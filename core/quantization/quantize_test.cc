@@ -124,6 +124,18 @@ TEST(Quantize, KeepsSoftmaxOnAnyAxis) {
   EXPECT_GT(SqnrOf("x = Input float32[1x10x3]\ns = Softmax(x) {axis=1}\ny = Output(s)"), 30.0);
 }
 
+TEST(Quantize, KeepsLayerAndRmsNormalization) {
+  const std::string start = R"(
+    x = Input float32[1x5x16]
+    s = InputConstant float32[16] random(1)
+    b = InputConstant float32[16] random(2)
+    t = InputConstant float32[5x16] random(3)
+  )";
+  EXPECT_GT(SqnrOf(start + "n = LayerNormalization(x, s, b) {axis=2}\ny = Output(n)"), 30.0);
+  EXPECT_GT(SqnrOf(start + "n = LayerNormalization(x, t) {axis=1}\ny = Output(n)"), 30.0);
+  EXPECT_GT(SqnrOf(start + "n = RmsNormalization(x, s) {axis=2}\ny = Output(n)"), 30.0);
+}
+
 TEST(Quantize, KeepsProductsOfTwoValues) {
   EXPECT_GT(SqnrOf(R"(
     x = Input float32[2x6x4]

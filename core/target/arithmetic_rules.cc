@@ -12,6 +12,8 @@
 namespace qb {
 namespace {
 
+constexpr int64_t kMostNormalized = 32768;
+
 bool IsFloatConstant(const Node& node) {
   return node.is_constant() && node.type().dtype == DType::kFloat32;
 }
@@ -19,6 +21,12 @@ bool IsFloatConstant(const Node& node) {
 bool HasZero(const Tensor& tensor) {
   const auto values = tensor.values<float>();
   return std::find(values.begin(), values.end(), 0.0f) != values.end();
+}
+
+bool AllFinite(const Tensor& tensor) {
+  const auto values = tensor.values<float>();
+  return std::all_of(values.begin(), values.end(),
+                     [](float value) { return std::isfinite(value); });
 }
 
 }  // namespace
@@ -65,10 +73,7 @@ Finding ChannelSlopes(const Node& node, const SupportContext&) {
   if (shape.elements() != 1 && (shape.rank() == 0 || shape[shape.rank() - 1] != shape.elements())) {
     return absl::StrCat("slopes of shape ", shape.ToString());
   }
-  const auto values = slope->constant().values<float>();
-  const bool finite =
-      std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
-  return finite ? Finding() : Finding("a slope that is NaN or infinite");
+  return AllFinite(slope->constant()) ? Finding() : Finding("a slope that is NaN or infinite");
 }
 
 Finding PositiveBeta(const Node& node, const SupportContext&) {
@@ -76,6 +81,25 @@ Finding PositiveBeta(const Node& node, const SupportContext&) {
     return std::nullopt;
   }
   return absl::StrCat(node.attrs<SoftmaxAttrs>().beta);
+}
+
+Finding SampleNormalization(const Node& node, const SupportContext&) {
+  if (!IsOneOf(node.op(), {OpKind::kLayerNormalization, OpKind::kRmsNormalization})) {
+    return std::nullopt;
+  }
+  for (int64_t i = LayerNormalizationAttrs::kScale; i < node.operand_count(); ++i) {
+    const Node* parameter = node.operand(i);
+    if (!IsFloatConstant(*parameter)) {
+      return absl::StrCat("'", parameter->name(), "', which another operator computes");
+    }
+    if (!AllFinite(parameter->constant())) {
+      return absl::StrCat("'", parameter->name(), "', which holds NaN or an infinity");
+    }
+  }
+  const int64_t length = node.operand(LayerNormalizationAttrs::kScale)->shape().elements();
+  return length <= kMostNormalized
+             ? Finding()
+             : Finding(absl::StrCat("a run of ", length, " (at most ", kMostNormalized, ")"));
 }
 
 Finding LoneBatchnorm(const Node& node, const SupportContext&) {

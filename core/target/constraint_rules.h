@@ -41,6 +41,7 @@ Finding MatrixOperands(const Node& node, const SupportContext& context);
 Finding OneVaryingOperand(const Node& node, const SupportContext& context);
 Finding ChannelSlopes(const Node& node, const SupportContext& context);
 Finding PositiveBeta(const Node& node, const SupportContext& context);
+Finding SampleNormalization(const Node& node, const SupportContext& context);
 Finding LoneBatchnorm(const Node& node, const SupportContext& context);
 
 // movement_rules.cc

@@ -38,6 +38,10 @@ constexpr auto kConstraints = std::to_array<Constraint>({
     {"channel-slopes", "The slopes of a PRelu must be constant, one for each channel",
      ChannelSlopes},
     {"softmax-beta", "The factor of a softmax must be above 0", PositiveBeta},
+    {"sample-normalization",
+     "A layer or RMS normalization needs a constant scale and bias, and takes runs of limited "
+     "length",
+     SampleNormalization},
     {"batch-normalization",
      "A batch normalization that no neighbour takes in needs constants and the last axis",
      LoneBatchnorm},

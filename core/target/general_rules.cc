@@ -33,7 +33,8 @@ constexpr auto kInstructions = std::to_array<OpKind>({
     OpKind::kConcatenate,  OpKind::kSlice,
     OpKind::kGather,       OpKind::kPad,
     OpKind::kResize,       OpKind::kDepthToSpace,
-    OpKind::kSpaceToDepth,
+    OpKind::kSpaceToDepth, OpKind::kLayerNormalization,
+    OpKind::kRmsNormalization,
 });
 
 bool IsBorder(const Node& node) {
@@ -154,7 +155,8 @@ Finding ChannelsLast(const Node& node, const SupportContext&) {
 }
 
 Finding LookupUnit(const Node& node, const SupportContext& context) {
-  const bool is_table = node.op() == OpKind::kSoftmax ||
+  const bool is_table = IsOneOf(node.op(), {OpKind::kSoftmax, OpKind::kLayerNormalization,
+                                            OpKind::kRmsNormalization}) ||
                         (context.closures.SourceOf(&node) != nullptr && !IsClampedLine(node));
   if (context.target.lut_unit || !is_table) {
     return std::nullopt;

@@ -8,6 +8,7 @@
 namespace qb {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -81,6 +82,23 @@ TEST(CheckSupport, RefusesWhatTheMachineDoesNotCompute) {
                           HasSubstr("q: Div needs a constant divisor"), HasSubstr("m: Div needs"),
                           HasSubstr("g: The NPU has no instruction for this operator; found: "
                                     "ReduceMin")));
+}
+
+TEST(CheckSupport, NormalizesWithConstantsAndALookupUnit) {
+  const std::string body = R"(
+    x = Input float32[1x5x8]
+    v = Input float32[8]
+    s = InputConstant float32[8] random(1)
+    n = LayerNormalization(x, s, s) {axis=2}
+    r = RmsNormalization(n, s) {axis=2}
+    q = LayerNormalization(r, v, s) {axis=2}
+    y = Output(q))";
+  EXPECT_THAT(Reasons(body, "aries-rb"),
+              ElementsAre(HasSubstr("q: A layer or RMS normalization needs a "
+                                    "constant scale and bias, and takes "
+                                    "runs of limited length; found: 'v'")));
+  EXPECT_THAT(Reasons(body, "regulus-ra"),
+              Contains(HasSubstr("n: This target has no lookup-table unit")));
 }
 
 TEST(CheckSupport, TakesFunctionsOfOneValue) {

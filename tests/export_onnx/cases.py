@@ -57,6 +57,11 @@ def strided_slice(b):
     return b.op("Slice", ["x", ints([1, 38]), ints([16, -100]), ints([1, 2]), ints([2, -1])])
 
 
+def layer_normalization(b):
+    scale, bias = (b.constant(b.random.normal(mean, 0.5, 96).astype("float32")) for mean in (1, 0))
+    return b.op("LayerNormalization", ["x", scale, bias], axis=-1, epsilon=1e-5)
+
+
 def prelu(b):
     slopes = b.random.uniform(-0.5, 0.5, (16, 1, 1)).astype(numpy.float32)
     return b.op("PRelu", [conv(kernel=1)(b), b.constant(slopes)])
@@ -103,6 +108,7 @@ CASES = [
     Case("prelu", prelu, FLOAT, ONE),
     Case("softmax", unary("Softmax", axis=-1), FLOAT, {"x": [1, 8, 64, 64]}),
     Case("softmax_of_channels", unary("Softmax", axis=1), FLOAT, ONE),
+    Case("layer_normalization", layer_normalization, FLOAT, {"x": [1, 256, 96]}),
     Case("resize_nearest", resize("nearest", "asymmetric"), PRODUCT, ONE),
     Case("resize_linear", resize("linear", "half_pixel"), FLOAT, ONE),
     Case("resize_linear_aligned", resize("linear", "align_corners"), FLOAT, ONE),

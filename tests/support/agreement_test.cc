@@ -35,6 +35,9 @@ constexpr char kInputs[] = R"(
     v8 = InputConstant float32[8] random(5)
     p8 = InputConstant float32[8] [1, 2, 3, 4, 5, 6, 7, 8]
     b4 = InputConstant float32[4] [1, 2, 3, 4]
+    not_finite = InputConstant float32[8] [1, 2, 3, inf, 5, 6, 7, 8]
+    long = Input float32[1x32769]
+    long_scale = InputConstant float32[32769] random(7)
     p4 = InputConstant float32[4] [0.5, 1, 2, 3]
     zeros = InputConstant float32[4] [0, 1, 2, 3]
     two = InputConstant float32[scalar] [2]
@@ -118,6 +121,13 @@ const std::vector<std::string>& Cases() {
       "y = Softmax(x) {axis=3}",
       "y = Softmax(x) {axis=1}",
       "y = Softmax(x) {axis=3, beta=-1.0}",
+      "y = LayerNormalization(m, p8, v8) {axis=2}",
+      "y = LayerNormalization(x, p4) {axis=3}",
+      "y = LayerNormalization(m, v, v8) {axis=2}",
+      "y = LayerNormalization(m, not_finite, v8) {axis=2}",
+      "y = LayerNormalization(long, long_scale) {axis=1}",
+      "y = RmsNormalization(m, p8) {axis=2}",
+      "y = RmsNormalization(m, v) {axis=2}",
       "y = Pooling(x) {h_kernel=2, w_kernel=2, channel_last=true}",
       "y = Pooling(x) {h_kernel=2, w_kernel=2, pool_type=\"average\", channel_last=true}",
       "y = Pooling(x) {h_kernel=2, w_kernel=2}",

@@ -67,5 +67,6 @@ void RunQuantize(const KernelCall& call);
 void RunDequantize(const KernelCall& call);
 void RunResizeLinear(const KernelCall& call);
 void RunPRelu(const KernelCall& call);
+void RunNormalization(const KernelCall& call);
 
 }  // namespace qb::integer

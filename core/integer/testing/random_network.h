@@ -225,6 +225,18 @@ class NetworkBuilder {
     network.tensors[static_cast<size_t>(y)].scale = info(x).scale;
     return y;
   }
+  NormalizationParams RandomNormalization(int64_t length) {
+    NormalizationParams p;
+    p.centered = random.Chance(70);
+    p.epsilon = static_cast<int32_t>(random.Int(0, 1 << 20));
+    p.epsilon_shift = static_cast<int32_t>(random.Int(0, 40));
+    p.shift = 26;
+    for (int64_t i = 0; i < length; ++i) {
+      p.scale.push_back(static_cast<int32_t>(random.Int(-(1 << 30), 1 << 30)));
+      p.bias.push_back(random.Int(-(int64_t{1} << 30), int64_t{1} << 30));
+    }
+    return p;
+  }
   int RandomPRelu(int x) {
     PReluParams p;
     p.positive = *RequantFromMultiplier(random.Real(0.5, 1.5));

@@ -60,6 +60,13 @@ class RandomNetwork {
     return y;
   }
 
+  // Over the channels, or over rows of them.
+  int Normalization(int x) {
+    const Shape& shape = b_.shape(x);
+    const int64_t length = b_.random.Chance(70) ? shape[3] : shape[2] * shape[3];
+    return b_.Layer({x}, shape, b_.RandomNormalization(length));
+  }
+
   int Concat(int x, int other) {
     integer::ConcatParams p;
     p.axis = 3;
@@ -138,7 +145,7 @@ class RandomNetwork {
 
   void Grow() {
     const int x = Some();
-    const int64_t kind = b_.random.Int(0, 15);
+    const int64_t kind = b_.random.Int(0, 16);
     int y = x;
     if (kind < 3) {
       y = b_.RandomConv(x);
@@ -167,6 +174,8 @@ class RandomNetwork {
       y = b_.RandomResizeLinear(x);
     } else if (kind == 15) {
       y = b_.RandomPRelu(x);
+    } else if (kind == 16) {
+      y = Normalization(x);
     } else {
       y = Move(x);
     }
