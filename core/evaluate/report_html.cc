@@ -20,9 +20,9 @@ p.sub { color: #777; margin: .2rem 0 1.5rem; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid var(--line); }
-.track { background: var(--line); border-radius: .2rem; height: .7rem; min-width: 12rem; }
+.track { background: var(--line); border-radius: .2rem; height: .7rem; min-width: 6rem; }
 .track div { background: var(--bar); border-radius: .2rem; height: 100%; }
-td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
+td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 )";
 
 std::string Percent(const Json& share) {
