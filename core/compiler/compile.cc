@@ -18,6 +18,7 @@
 #include "core/compiler/executable_parts.h"
 #include "core/compiler/extra_outputs.h"
 #include "core/compiler/input_preparation.h"
+#include "core/compiler/kept_statistics.h"
 #include "core/compiler/layer_names.h"
 #include "core/compiler/load_model.h"
 #include "core/compiler/phases.h"
@@ -229,6 +230,7 @@ struct SizeInputs {
 
 // All that a quantization works on, known to be good before work begins.
 struct QuantizeInputs {
+  std::unique_ptr<StatisticsFiles> statistics;
   const TargetSpec* target = nullptr;
   std::vector<CoreMode> modes;
   std::string device;
@@ -317,6 +319,10 @@ absl::Status PrepareSize(const QuantizeRequest& request, const SizeNumber& numbe
 
 absl::Status Prepare(const QuantizeRequest& request, const std::vector<std::string>& mblt_paths,
                      const CompileConfig& config, Phases& phases, QuantizeInputs& inputs) {
+  QB_ASSIGN_OR_RETURN(
+      StatisticsFiles statistics,
+      StatisticsFiles::Open(request.statistics_load_path, request.statistics_save_path));
+  inputs.statistics = std::make_unique<StatisticsFiles>(std::move(statistics));
   QB_ASSIGN_OR_RETURN(inputs.target, ChooseTarget(request.target, config));
   QB_ASSIGN_OR_RETURN(inputs.modes, CheckScheme(*inputs.target, config.String("inferenceScheme")));
   QB_ASSIGN_OR_RETURN(inputs.device, ChooseDevice(config, request.require_device, phases));
@@ -389,12 +395,13 @@ absl::StatusOr<std::vector<QuantizedModel>> CompileSizes(const QuantizeInputs& i
                                                          const QuantizationOptions& options,
                                                          Phases& phases, MxqContents& contents,
                                                          absl::Duration& waited) {
-  PartSettings settings{inputs.target, inputs.modes, options, {}};
+  PartSettings settings{inputs.target, inputs.modes, options, {}, inputs.statistics.get()};
   std::vector<QuantizedModel> quantized;
   Json rows = Json::Array();
   for (size_t i = 0; i < inputs.sizes.size(); ++i) {
     const SizeInputs& size = inputs.sizes[i];
     settings.bytes = size.bytes;
+    QB_RETURN_IF_ERROR(inputs.statistics->Use(size.mblt, *size.calibration));
     const ReadAhead samples(*size.calibration, options.calibration.threads + kSamplesAhead);
     QB_ASSIGN_OR_RETURN(
         std::vector<CompiledPart> parts,
@@ -454,6 +461,7 @@ absl::StatusOr<CompileResult> QuantizeFrom(const QuantizeRequest& request,
   QB_ASSIGN_OR_RETURN(const std::vector<QuantizedModel> quantized,
                       CompileSizes(inputs, QuantizationOptionsOf(config, request.threads), phases,
                                    contents, waited));
+  QB_RETURN_IF_ERROR(inputs.statistics->Save());
   // Now: for each size, NPU part and core mode a program.
 
   QB_RETURN_IF_ERROR(phases.Begin("check"));

@@ -43,6 +43,9 @@ struct QuantizeRequest {
   std::string evaluation_path;   // empty: the check after the compile uses calibration samples
   std::string labels_path;       // empty: none
   std::string config_save_path;  // empty: none
+  // Statistics that an earlier compile of this model on these samples saved, and where to save
+  // those of this one (core/calibration/statistics_file.h). Empty: none.
+  std::string statistics_load_path, statistics_save_path;
   bool require_device = false;
   int threads = 1;
 };

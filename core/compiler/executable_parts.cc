@@ -89,6 +89,7 @@ std::vector<Uint8Input> BytesFor(const GraphPart& part, const std::vector<Uint8I
   return own;
 }
 
+// `settings` are those of the part already.
 absl::StatusOr<CompiledPart> CompilePart(const Graph& graph, const Dataset& samples,
                                          const PartSettings& settings, ProgressSink& sink,
                                          const CancelToken& cancel) {
@@ -129,7 +130,9 @@ absl::StatusOr<std::vector<CompiledPart>> CompileParts(
     const PartSettings& settings, ProgressSink& sink, const CancelToken& cancel) {
   std::vector<CompiledPart> parts;
   if (!placement.partition.has_value()) {
-    QB_ASSIGN_OR_RETURN(CompiledPart part, CompilePart(graph, calibration, settings, sink, cancel));
+    PartSettings own = settings;
+    QB_ASSIGN_OR_RETURN(own.quantization.statistics, settings.statistics->ForPart(""));
+    QB_ASSIGN_OR_RETURN(CompiledPart part, CompilePart(graph, calibration, own, sink, cancel));
     parts.push_back(std::move(part));
     return parts;
   }
@@ -140,6 +143,8 @@ absl::StatusOr<std::vector<CompiledPart>> CompileParts(
     PartSettings own = settings;
     own.quantization = OptionsFor(cut, settings.quantization);
     own.bytes = BytesFor(*part, settings.bytes);
+    QB_ASSIGN_OR_RETURN(own.quantization.statistics, settings.statistics->ForPart(PartKey(
+                                                         part->name, part->inputs, part->outputs)));
     QB_ASSIGN_OR_RETURN(CompiledPart compiled, CompilePart(cut, *samples, own, sink, cancel));
     parts.push_back(std::move(compiled));
   }

@@ -9,6 +9,7 @@
 
 #include "core/base/cancel_token.h"
 #include "core/base/progress.h"
+#include "core/compiler/kept_statistics.h"
 #include "core/compiler/placement.h"
 #include "core/dataset/dataset.h"
 #include "core/npu/program.h"
@@ -24,6 +25,7 @@ struct PartSettings {
   std::vector<CoreMode> modes;
   QuantizationOptions quantization;
   std::vector<Uint8Input> bytes;  // inputs of the model that are bytes, each read by one NPU part
+  StatisticsFiles* statistics = nullptr;  // set to the model and its samples
 };
 
 struct CompiledPart {

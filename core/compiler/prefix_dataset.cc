@@ -29,6 +29,11 @@ class PrefixDataset final : public Dataset {
   int64_t size() const override { return dataset_.size(); }
   const std::string& name(int64_t index) const override { return dataset_.name(index); }
 
+  // The prefix is a function of the sample, which may know its hash already.
+  absl::StatusOr<uint64_t> ContentHash(int64_t index) const override {
+    return dataset_.ContentHash(index);
+  }
+
   absl::StatusOr<std::vector<Tensor>> Load(int64_t index) const override {
     QB_ASSIGN_OR_RETURN(const std::vector<Tensor> sample, dataset_.Load(index));
     std::unique_ptr<FloatExecutor::Context> context = TakeContext();

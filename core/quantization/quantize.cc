@@ -9,9 +9,11 @@
 
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
+#include "core/calibration/sample_choice.h"
 #include "core/integer/validate.h"
 #include "core/ops/op_def.h"
 #include "core/quantization/bias_correction.h"
+#include "core/quantization/kept_correction.h"
 #include "core/quantization/layer_selection.h"
 #include "core/quantization/lowering.h"
 
@@ -89,6 +91,63 @@ std::vector<LayerReport> Report(const QuantizationPlan& plan, const ValueScales&
   return reports;
 }
 
+// Calibration, or what an earlier one found.
+absl::StatusOr<CalibrationTable> Measure(const CalibrationInput& input,
+                                         const QuantizationOptions& options, ProgressSink& sink,
+                                         const CancelToken& cancel) {
+  const auto& [loaded, saved] = options.statistics;
+  CalibrationTable table;
+  if (loaded == nullptr) {
+    QB_ASSIGN_OR_RETURN(table, Calibrate(input, options.calibration, sink, cancel));
+  } else {
+    QB_ASSIGN_OR_RETURN(table, TableOf(*loaded, input.request, options.calibration));
+    if (!table.windows.empty()) {
+      QB_ASSIGN_OR_RETURN(table.window_samples,
+                          ChooseSamples(input.dataset, input.request.window_samples,
+                                        options.calibration.threads, cancel));
+    }
+    sink.OnLog(LogLevel::kInfo, "calibration",
+               absl::StrCat("statistics of ", table.samples, " samples are those of the file"));
+  }
+  if (saved != nullptr) {
+    KeepTable(input.request, options.calibration, table, *saved);
+    if (loaded != nullptr) {
+      saved->corrections = loaded->corrections;
+    }
+  }
+  return table;
+}
+
+// Bias correction, or what an earlier one of the same network found. Returns the shifts.
+absl::StatusOr<std::map<int64_t, double>> Correct(LoweredNetwork& lowered,
+                                                  const CorrectionInput& input,
+                                                  const QuantizationOptions& options,
+                                                  ProgressSink& sink, const CancelToken& cancel) {
+  BiasCorrectionOptions correction;
+  correction.apply_layers = options.bias_correction.apply_layers;
+  correction.exclude_layers = options.bias_correction.exclude_layers;
+  correction.threads = options.calibration.threads;
+  const auto& [loaded, saved] = options.statistics;
+  if (loaded == nullptr && saved == nullptr) {
+    return CorrectBiases(lowered, input, correction, sink, cancel);
+  }
+  std::string key =
+      CorrectionKey(lowered, correction, static_cast<int64_t>(input.table.window_samples.size()));
+  const KeptCorrection* kept = FindCorrection(loaded, key);
+  if (kept != nullptr) {
+    return PutBackCorrection(*kept, lowered);
+  }
+  if (loaded != nullptr) {
+    sink.OnLog(LogLevel::kInfo, "calibration",
+               "the file has no bias correction of this network: it is made anew");
+  }
+  QB_ASSIGN_OR_RETURN(auto shifts, CorrectBiases(lowered, input, correction, sink, cancel));
+  if (saved != nullptr) {
+    saved->corrections.push_back(KeepCorrection(std::move(key), lowered, shifts));
+  }
+  return shifts;
+}
+
 }  // namespace
 
 absl::StatusOr<QuantizedModel> Quantize(const Graph& graph, const Dataset& dataset,
@@ -103,7 +162,7 @@ absl::StatusOr<QuantizedModel> Quantize(const Graph& graph, const Dataset& datas
                       plan.Request(CorrectionSamples(plan, options)));
   sink.OnStage("calibrate");
   QB_ASSIGN_OR_RETURN(const CalibrationTable table,
-                      Calibrate({graph, dataset, request}, options.calibration, sink, cancel));
+                      Measure({graph, dataset, request}, options, sink, cancel));
   sink.OnStage("quantize");
   const ValueScales scales = plan.Scales(table);
   QB_ASSIGN_OR_RETURN(LoweredNetwork lowered, Lower(plan, scales));
@@ -111,11 +170,7 @@ absl::StatusOr<QuantizedModel> Quantize(const Graph& graph, const Dataset& datas
   std::map<int64_t, double> shifts;
   if (options.bias_correction.apply) {
     sink.OnStage("correct");
-    BiasCorrectionOptions correction;
-    correction.apply_layers = options.bias_correction.apply_layers;
-    correction.exclude_layers = options.bias_correction.exclude_layers;
-    correction.threads = options.calibration.threads;
-    QB_ASSIGN_OR_RETURN(shifts, CorrectBiases(lowered, {table, dataset}, correction, sink, cancel));
+    QB_ASSIGN_OR_RETURN(shifts, Correct(lowered, {table, dataset}, options, sink, cancel));
   }
   QuantizedModel model;
   model.layers = Report(plan, scales, lowered, shifts);

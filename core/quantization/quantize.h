@@ -10,12 +10,19 @@
 #include "core/base/cancel_token.h"
 #include "core/base/progress.h"
 #include "core/calibration/calibrate.h"
+#include "core/calibration/statistics_file.h"
 #include "core/dataset/dataset.h"
 #include "core/integer/network.h"
 #include "core/ir/graph.h"
 #include "core/quantization/plan.h"
 
 namespace qb {
+
+// Statistics from and for other compiles. Both may be null; what they point to outlives the call.
+struct StatisticsReuse {
+  const KeptStatistics* loaded = nullptr;  // taken instead of a pass over the samples
+  KeptStatistics* saved = nullptr;         // gets what was measured and corrected
+};
 
 struct QuantizationOptions {
   QuantizationMethod method = QuantizationMethod::kSharedScales;
@@ -30,6 +37,7 @@ struct QuantizationOptions {
     int64_t samples = 32;
     int64_t most_bytes = int64_t{128} << 20;
   } bias_correction;
+  StatisticsReuse statistics;
 };
 
 // One tensor and the layer that makes it, for the report.
@@ -57,11 +65,12 @@ struct QuantizedModel {
 
 // Quantizes `graph`, the NPU part of a model: float, channels last, as core/passes leaves it.
 // Stages "calibrate", "quantize" and "correct" are told to `sink`. The result is a function of the
-// graph, the options (without threads) and the set of samples.
+// graph, the options (without threads) and the set of samples; with statistics.loaded it is the
+// same without a look at the samples, but for a bias correction that nobody has kept.
 //
 // Errors: UNSUPPORTED_OPERATOR naming the layer; CALIBRATION_DATA_ERROR; MODEL_PARSE_ERROR for
 // weights that are not finite; ARGUMENT_ERROR for a layer name of bias correction that matches
-// nothing; those of ResolveLayerOverrides; Cancelled.
+// nothing, or for statistics.loaded of other settings; those of ResolveLayerOverrides; Cancelled.
 absl::StatusOr<QuantizedModel> Quantize(const Graph& graph, const Dataset& dataset,
                                         const QuantizationOptions& options, ProgressSink& sink,
                                         const CancelToken& cancel);

@@ -55,6 +55,12 @@ inline constexpr FlagDef kEvalDataFlag = {
     "samples for the check after the compile; default: up to 8 calibration samples"};
 inline constexpr FlagDef kEvalLabelsFlag = {"eval-labels", 0, FlagKind::kValue, "FILE",
                                             "labels of those samples (CSV: sample,label)"};
+inline constexpr FlagDef kStatsSaveFlag = {
+    "calib-stats-save", 0, FlagKind::kValue, "FILE",
+    "write what calibration measured there, for later compiles of this model on these samples"};
+inline constexpr FlagDef kStatsLoadFlag = {
+    "calib-stats-load", 0, FlagKind::kValue, "FILE",
+    "take what an earlier compile of this model on these samples measured"};
 
 // Reads the config file, applies preset and flags, logs warnings; turns debug messages on when the
 // setting `debug` asks for them. Errors: CONFIG_ERROR, TARGET_ERROR, ARGUMENT_ERROR.
