@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cmath>
 #include <memory>
 #include <utility>
@@ -21,16 +22,16 @@
 namespace qb {
 namespace {
 
-// The rank of the threshold among the magnitudes of all samples: at most (1 - percentile) of them
-// are above it.
-int64_t RankOf(const CalibrationOptions& options, int64_t all_elements) {
-  const double above = std::ceil((1.0 - options.percentile) * static_cast<double>(all_elements));
+// The rank of the threshold among the magnitudes of all samples: at most the share `left_out` of
+// them is above it.
+int64_t RankOf(double left_out, int64_t all_elements) {
+  const double above = std::ceil(left_out * static_cast<double>(all_elements));
   return std::clamp<int64_t>(static_cast<int64_t>(above) + 1, 1,
                              std::max<int64_t>(all_elements, 1));
 }
 
-int64_t MostOfASample(const CalibrationOptions& options, int64_t elements) {
-  const double most = std::ceil(options.topk_ratio * static_cast<double>(elements));
+int64_t MostOfASample(double share, int64_t elements) {
+  const double most = std::ceil(share * static_cast<double>(elements));
   return std::clamp<int64_t>(static_cast<int64_t>(most), 1, std::max<int64_t>(elements, 1));
 }
 
@@ -39,20 +40,31 @@ std::vector<RangePolicy> ChoosePolicies(const CalibrationRequest& request,
                                         const CalibrationOptions& options, int64_t samples) {
   std::vector<RangePolicy> policies;
   int64_t pool_bytes = 0;
-  for (const auto& [node, levels] : request.ranges) {
+  for (const auto& [node, levels, two_sided] : request.ranges) {
     RangePolicy policy;
     policy.levels = levels;
+    policy.two_sided = two_sided;
+    const double sides = two_sided ? 2.0 : 1.0;
     if (options.mode == CalibrationMode::kMaxPercentile) {
+      const int64_t elements = node->shape().elements();
       policy.kind = RangePolicy::Kind::kPool;
-      policy.rank = RankOf(options, node->shape().elements() * samples);
-      policy.most_a_sample = MostOfASample(options, node->shape().elements());
+      policy.rank = RankOf((1.0 - options.percentile) / sides, elements * samples);
+      policy.most_a_sample = MostOfASample(options.topk_ratio / sides, elements);
+      pool_bytes += (two_sided ? 4 : 2) * policy.rank * static_cast<int64_t>(sizeof(uint32_t));
+    } else if (options.mode == CalibrationMode::kHistogram) {
+      policy.kind = RangePolicy::Kind::kHistogram;
+      policy.bins = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(options.bins)));
+      policy.objective = options.objective;
+      policy.percentile = options.percentile;
     }
-    pool_bytes += 2 * policy.rank * static_cast<int64_t>(sizeof(uint32_t));
     policies.push_back(policy);
   }
   if (pool_bytes > options.most_pool_bytes) {
     for (RangePolicy& policy : policies) {
-      policy.kind = RangePolicy::Kind::kHistogram;
+      const int64_t pool = 2 * policy.rank * static_cast<int64_t>(sizeof(uint32_t));
+      if (policy.kind == RangePolicy::Kind::kPool && pool > MagnitudeTail::kCountsBytes) {
+        policy.kind = RangePolicy::Kind::kCounts;
+      }
     }
   }
   return policies;
@@ -96,7 +108,7 @@ class CalibrationPass {
  private:
   struct Worker {
     std::unique_ptr<FloatExecutor::Context> context;
-    TopMagnitudes scratch;
+    ObserverScratch scratch;
   };
 
   absl::Status Prepare() {
@@ -157,7 +169,7 @@ class CalibrationPass {
   }
 
   bool ObserveNode(const Node& node, const Tensor& view, bool with_windows,
-                   TopMagnitudes& scratch) {
+                   ObserverScratch& scratch) {
     const auto found = observers_.find(&node);
     if (found == observers_.end()) {
       return true;

@@ -9,6 +9,7 @@
 
 #include "core/base/cancel_token.h"
 #include "core/base/progress.h"
+#include "core/calibration/histogram_choice.h"
 #include "core/calibration/tensor_statistics.h"
 #include "core/calibration/window_sums.h"
 #include "core/dataset/dataset.h"
@@ -21,16 +22,20 @@ enum class CalibrationMode {
   // At least the magnitude that a share `percentile` of all elements does not exceed, at most the
   // largest one: where in between clipping and rounding together cost least (ChooseClip).
   kMaxPercentile = 1,
+  kHistogram = 2,  // what an objective says of a histogram (histogram_choice.h)
 };
 
 struct CalibrationOptions {
   CalibrationMode mode = CalibrationMode::kMaxPercentile;
-  // kMaxPercentile: in (0, 1]; 1 is the maximum.
+  // kMaxPercentile, and kHistogram with the objective kPercentile: in (0, 1]; 1 is the maximum.
   double percentile = 0.9999;
   // Of one sample's elements, at most this share (its largest) enters the pool; in (0, 1].
   double topk_ratio = 0.01;
   // Memory of all pools together. Above it thresholds come from histograms instead (within 0.8 %).
   int64_t most_pool_bytes = int64_t{64} << 20;
+  // kHistogram: bins on each side of zero, rounded up to a power of two.
+  HistogramObjective objective = HistogramObjective::kMse;
+  int64_t bins = 2048;
   int threads = 1;
 };
 
@@ -39,7 +44,10 @@ struct CalibrationRequest {
   // Values whose range is wanted: float32, no constants.
   struct Range {
     const Node* node = nullptr;
-    int levels = 127;  // codes from zero to the threshold: 127, or 255 for values never negative
+    // Steps from zero to the threshold: 127, or 255 for values never negative. Two-sided: from end
+    // to end.
+    int levels = 127;
+    bool two_sided = false;  // both ends are wanted, for codes with a zero point
   };
   std::vector<Range> ranges;
   // Convolution inputs whose window sums are wanted, keyed by the convolution.

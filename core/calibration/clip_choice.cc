@@ -6,10 +6,10 @@
 
 namespace qb {
 
-ClipChoice ChooseClip(const std::vector<MagnitudeCount>& tail, int64_t elements, int levels) {
+ClipChoice ChooseClip(const std::vector<MagnitudeCount>& tail, const ClipCost& cost) {
   QB_CHECK(!tail.empty());
   const double rounding =
-      static_cast<double>(elements) / (12.0 * static_cast<double>(levels) * levels);
+      static_cast<double>(cost.elements) / (12.0 * static_cast<double>(cost.levels) * cost.levels);
   ClipChoice best;
   double least = std::numeric_limits<double>::infinity();
   double sum = 0.0, sum_squares = 0.0, count = 0.0;  // of the magnitudes above the candidate
@@ -17,9 +17,10 @@ ClipChoice ChooseClip(const std::vector<MagnitudeCount>& tail, int64_t elements,
   for (const MagnitudeCount& entry : tail) {
     const double t = entry.magnitude;
     const double clipped = sum_squares - 2.0 * t * sum + count * t * t;
-    const double cost = clipped + rounding * t * t;
-    if (cost < least) {
-      least = cost;
+    const double width = t + cost.other_end;
+    const double error = clipped + rounding * width * width;
+    if (error < least) {
+      least = error;
       best = {entry.magnitude, above};
     }
     const double weight = static_cast<double>(entry.count);

@@ -20,21 +20,21 @@ std::vector<MagnitudeCount> Tail(std::vector<float> magnitudes) {
 }
 
 TEST(ChooseClip, DropsALoneOutlier) {
-  const ClipChoice choice = ChooseClip(Tail({1000.0f, 1.2f, 1.1f, 1.0f}), 1 << 30, 127);
+  const ClipChoice choice = ChooseClip(Tail({1000.0f, 1.2f, 1.1f, 1.0f}), {1 << 30, 127});
   EXPECT_EQ(choice.threshold, 1.0f);
   EXPECT_EQ(choice.above, 3);
 }
 
 TEST(ChooseClip, KeepsATailThatIsReal) {
-  const ClipChoice choice = ChooseClip(Tail({2.0f, 1.9f, 1.8f, 1.0f}), 1000, 127);
+  const ClipChoice choice = ChooseClip(Tail({2.0f, 1.9f, 1.8f, 1.0f}), {1000, 127});
   EXPECT_EQ(choice.threshold, 2.0f);
   EXPECT_EQ(choice.above, 0);
 }
 
 TEST(ChooseClip, NeverGoesBelowThePercentile) {
   // Rounding dominates everything with one level: the end of the tail is the best there is.
-  EXPECT_EQ(ChooseClip(Tail({3.0f, 2.0f, 1.0f}), 1000, 1).threshold, 1.0f);
-  EXPECT_EQ(ChooseClip(Tail({0.5f}), 1000, 127).threshold, 0.5f);
+  EXPECT_EQ(ChooseClip(Tail({3.0f, 2.0f, 1.0f}), {1000, 1}).threshold, 1.0f);
+  EXPECT_EQ(ChooseClip(Tail({0.5f}), {1000, 127}).threshold, 0.5f);
 }
 
 TEST(ChooseClip, MinimizesTheMeasuredError) {
@@ -57,7 +57,7 @@ TEST(ChooseClip, MinimizesTheMeasuredError) {
     }
     return error;
   };
-  const double chosen = measured(ChooseClip(Tail(largest), 20000, 127).threshold);
+  const double chosen = measured(ChooseClip(Tail(largest), {20000, 127}).threshold);
   for (size_t i = 0; i < largest.size(); i += 100) {
     // The model spreads rounding errors evenly; small values do not do that exactly.
     EXPECT_LT(chosen, measured(largest[i]) * 1.3) << i;
@@ -66,10 +66,19 @@ TEST(ChooseClip, MinimizesTheMeasuredError) {
 
 TEST(ChooseClip, CountsRepeatedMagnitudes) {
   const std::vector<MagnitudeCount> joined = {{8.0f, 3}, {2.0f, 4}, {1.0f, 1}};
-  const ClipChoice a = ChooseClip(joined, 1000000, 127);
+  const ClipChoice a = ChooseClip(joined, {1000000, 127});
   const ClipChoice b =
-      ChooseClip(Tail({8.0f, 8.0f, 8.0f, 2.0f, 2.0f, 2.0f, 2.0f, 1.0f}), 1000000, 127);
+      ChooseClip(Tail({8.0f, 8.0f, 8.0f, 2.0f, 2.0f, 2.0f, 2.0f, 1.0f}), {1000000, 127});
   EXPECT_EQ(a.threshold, b.threshold);
+}
+
+TEST(ChooseClip, AWideOtherSideMakesClippingDearer) {
+  // 100 values at 2 and a tail at 3 to 4: alone it pays to clip; with codes that reach far to the
+  // other side anyway, the step hardly shrinks by it.
+  const auto tail = Tail({4.0f, 3.5f, 3.0f, 2.0f});
+  const ClipChoice alone = ChooseClip(tail, {200000, 127});
+  const ClipChoice beside = ChooseClip(tail, {200000, 255, 40.0});
+  EXPECT_LT(alone.threshold, beside.threshold);
 }
 
 }  // namespace

@@ -28,10 +28,11 @@ inline __attribute__((always_inline)) BitExtremes ScanExtremes(const uint32_t* b
   return {largest_signed, largest_unsigned};
 }
 
-inline __attribute__((always_inline)) int32_t ScanBlock(const uint32_t* bits) {
+inline __attribute__((always_inline)) int32_t ScanBlock(const uint32_t* bits,
+                                                        MagnitudeSide side) {
   int32_t largest = 0;
   for (size_t i = 0; i < kBlock; ++i) {
-    largest = std::max(largest, static_cast<int32_t>(bits[i] & kMagnitudeMask));
+    largest = std::max(largest, MagnitudeOf(bits[i], side));
   }
   return largest;
 }
@@ -40,8 +41,9 @@ inline __attribute__((always_inline)) int32_t ScanBlock(const uint32_t* bits) {
 __attribute__((target("avx2"))) BitExtremes ScanExtremesAvx2(const uint32_t* bits, size_t count) {
   return ScanExtremes(bits, count);
 }
-__attribute__((target("avx2"))) int32_t ScanBlockAvx2(const uint32_t* bits) {
-  return ScanBlock(bits);
+__attribute__((target("avx2"))) int32_t ScanBlockAvx2(const uint32_t* bits,
+                                                       MagnitudeSide side) {
+  return ScanBlock(bits, side);
 }
 bool HasAvx2() { return __builtin_cpu_supports("avx2") != 0; }
 #endif
@@ -49,7 +51,7 @@ bool HasAvx2() { return __builtin_cpu_supports("avx2") != 0; }
 BitExtremes ScanExtremesPlain(const uint32_t* bits, size_t count) {
   return ScanExtremes(bits, count);
 }
-int32_t ScanBlockPlain(const uint32_t* bits) { return ScanBlock(bits); }
+int32_t ScanBlockPlain(const uint32_t* bits, MagnitudeSide side) { return ScanBlock(bits, side); }
 
 // Floats as their bits; the span outlives the use.
 const uint32_t* BitsOf(absl::Span<const float> values) {
@@ -75,7 +77,8 @@ Extremes FindExtremes(absl::Span<const float> values) {
   return extremes;
 }
 
-void TopMagnitudes::Reset(uint32_t floor, int64_t most) {
+void TopMagnitudes::Reset(MagnitudeSide side, uint32_t floor, int64_t most) {
+  side_ = side;
   floor_ = floor;
   most_ = static_cast<size_t>(most);
   bits_.clear();
@@ -84,20 +87,21 @@ void TopMagnitudes::Reset(uint32_t floor, int64_t most) {
 void TopMagnitudes::Add(absl::Span<const float> values) {
   const uint32_t* bits = BitsOf(values);
 #if defined(__x86_64__)
-  int32_t (*const scan)(const uint32_t*) = HasAvx2() ? ScanBlockAvx2 : ScanBlockPlain;
+  int32_t (*const scan)(const uint32_t*, MagnitudeSide) =
+      HasAvx2() ? ScanBlockAvx2 : ScanBlockPlain;
 #else
-  int32_t (*const scan)(const uint32_t*) = ScanBlockPlain;
+  int32_t (*const scan)(const uint32_t*, MagnitudeSide) = ScanBlockPlain;
 #endif
   const size_t count = values.size();
   for (size_t begin = 0; begin < count; begin += kBlock) {
     const size_t end = std::min(count, begin + kBlock);
-    if (end - begin == kBlock && static_cast<uint32_t>(scan(bits + begin)) <= floor_) {
+    if (end - begin == kBlock && static_cast<uint32_t>(scan(bits + begin, side_)) <= floor_) {
       continue;
     }
     for (size_t i = begin; i < end; ++i) {
-      const uint32_t magnitude = bits[i] & kMagnitudeMask;
-      if (magnitude > floor_) {
-        bits_.push_back(magnitude);
+      const int32_t magnitude = MagnitudeOf(bits[i], side_);
+      if (magnitude > static_cast<int32_t>(floor_)) {
+        bits_.push_back(static_cast<uint32_t>(magnitude));
       }
     }
     if (bits_.size() >= 2 * most_ + kBlock) {

@@ -49,7 +49,7 @@ TEST(TopMagnitudes, AgreesWithSorting) {
     std::sort(expected.rbegin(), expected.rend());
     expected.resize(std::min<size_t>(expected.size(), static_cast<size_t>(most)));
     TopMagnitudes top;
-    top.Reset(0, most);
+    top.Reset(MagnitudeSide::kBoth, 0, most);
     top.Add(values);
     std::vector<uint32_t> taken(top.Take().begin(), top.Take().end());
     std::sort(taken.rbegin(), taken.rend());
@@ -59,10 +59,23 @@ TEST(TopMagnitudes, AgreesWithSorting) {
 
 TEST(TopMagnitudes, LeavesOutWhatIsNotAboveTheFloor) {
   TopMagnitudes top;
-  top.Reset(std::bit_cast<uint32_t>(2.0f), 10);
+  top.Reset(MagnitudeSide::kBoth, std::bit_cast<uint32_t>(2.0f), 10);
   top.Add({1.0f, -2.0f, 3.0f, -4.0f});
   EXPECT_THAT(top.Take(), ::testing::UnorderedElementsAre(std::bit_cast<uint32_t>(3.0f),
                                                           std::bit_cast<uint32_t>(4.0f)));
+}
+
+TEST(TopMagnitudes, TakesOneSideAlone) {
+  std::vector<float> values(200, -0.5f);
+  values[3] = 7.0f;
+  values[150] = -9.0f;
+  TopMagnitudes top;
+  top.Reset(MagnitudeSide::kPositive, 0, 3);
+  top.Add(values);
+  EXPECT_THAT(top.Take(), ::testing::ElementsAre(std::bit_cast<uint32_t>(7.0f)));
+  top.Reset(MagnitudeSide::kNegative, std::bit_cast<uint32_t>(0.5f), 3);
+  top.Add(values);
+  EXPECT_THAT(top.Take(), ::testing::ElementsAre(std::bit_cast<uint32_t>(9.0f)));
 }
 
 }  // namespace

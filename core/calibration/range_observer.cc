@@ -1,91 +1,121 @@
 #include "core/calibration/range_observer.h"
 
 #include <algorithm>
-#include <bit>
-#include <functional>
 
 #include "core/base/check.h"
 
 namespace qb {
 namespace {
 
-// A magnitude's bin is its upper 16 bits: sign dropped, 8 exponent and 8 fraction bits.
-constexpr int kBinShift = 15;
-constexpr size_t kBins = size_t{1} << 16;
+bool HasTails(const RangePolicy& policy) {
+  return policy.kind == RangePolicy::Kind::kPool || policy.kind == RangePolicy::Kind::kCounts;
+}
 
-float LargestOfBin(size_t bin) {
-  return std::bit_cast<float>(static_cast<uint32_t>((bin + 1) << kBinShift) - 1);
+MagnitudeSide SideOf(const RangePolicy& policy, size_t index) {
+  if (!policy.two_sided) {
+    return MagnitudeSide::kBoth;
+  }
+  return index == 0 ? MagnitudeSide::kPositive : MagnitudeSide::kNegative;
 }
 
 }  // namespace
 
-RangeObserver::RangeObserver(RangePolicy policy) : policy_(policy) {
+RangeObserver::RangeObserver(RangePolicy policy)
+    : policy_(policy), sides_(policy.two_sided ? 2 : 1) {
   QB_CHECK(policy.rank >= 1 && policy.most_a_sample >= 1);
+  if (HasTails(policy)) {
+    const auto kind = policy.kind == RangePolicy::Kind::kPool ? MagnitudeTail::Kind::kPool
+                                                              : MagnitudeTail::Kind::kCounts;
+    for (size_t side = 0; side < sides_; ++side) {
+      tails_.emplace_back(kind, SideOf(policy, side), policy.rank);
+    }
+  }
   if (policy.kind == RangePolicy::Kind::kHistogram) {
-    counts_.assign(kBins, 0);
+    histogram_.emplace(policy.bins);
   }
 }
 
-bool RangeObserver::Observe(absl::Span<const float> values, TopMagnitudes& scratch) {
+bool RangeObserver::Observe(absl::Span<const float> values, ObserverScratch& scratch) {
   const Extremes extremes = FindExtremes(values);
   if (!extremes.finite) {
     return false;
   }
-  absl::Span<const uint32_t> largest;
   if (policy_.kind == RangePolicy::Kind::kPool) {
-    scratch.Reset(floor_.load(std::memory_order_relaxed),
-                  std::min(policy_.rank, policy_.most_a_sample));
-    scratch.Add(values);
-    largest = scratch.Take();
+    for (size_t side = 0; side < sides_; ++side) {
+      scratch.top[side].Reset(SideOf(policy_, side),
+                              floors_[side].load(std::memory_order_relaxed),
+                              std::min(policy_.rank, policy_.most_a_sample));
+      scratch.top[side].Add(values);
+    }
+  } else if (policy_.kind == RangePolicy::Kind::kHistogram) {
+    if (!scratch.histogram.has_value() || scratch.histogram->bins() != policy_.bins) {
+      scratch.histogram.emplace(policy_.bins);
+    }
+    scratch.histogram->Clear();
+    scratch.histogram->Add(values, std::max(extremes.max, -extremes.min));
   }
   absl::MutexLock lock(&mutex_);
   elements_ += static_cast<int64_t>(values.size());
   min_ = std::min(min_, extremes.min);
   max_ = std::max(max_, extremes.max);
-  if (policy_.kind == RangePolicy::Kind::kPool) {
-    MergePool(largest);
-  } else if (policy_.kind == RangePolicy::Kind::kHistogram) {
-    CountMagnitudes(values);
+  for (size_t side = 0; side < tails_.size(); ++side) {
+    if (policy_.kind == RangePolicy::Kind::kPool) {
+      floors_[side].store(tails_[side].Merge(scratch.top[side].Take()), std::memory_order_relaxed);
+    } else {
+      tails_[side].Count(values);
+    }
+  }
+  if (histogram_.has_value()) {
+    histogram_->Merge(*scratch.histogram);
   }
   return true;
 }
 
-void RangeObserver::MergePool(absl::Span<const uint32_t> magnitudes) {
-  pool_.insert(pool_.end(), magnitudes.begin(), magnitudes.end());
-  const size_t rank = static_cast<size_t>(policy_.rank);
-  if (pool_.size() >= rank) {
-    const auto last = pool_.begin() + static_cast<std::ptrdiff_t>(rank - 1);
-    std::nth_element(pool_.begin(), last, pool_.end(), std::greater<>());
-    pool_.resize(rank);
-    floor_.store(pool_.back(), std::memory_order_relaxed);
-  }
-}
-
-void RangeObserver::CountMagnitudes(absl::Span<const float> values) {
-  for (const float value : values) {
-    ++counts_[(std::bit_cast<uint32_t>(value) & kMagnitudeMask) >> kBinShift];
-  }
-}
-
-std::vector<MagnitudeCount> RangeObserver::Tail() const {
-  std::vector<MagnitudeCount> tail;
-  if (policy_.kind == RangePolicy::Kind::kPool) {
-    std::vector<uint32_t> sorted = pool_;
-    std::sort(sorted.begin(), sorted.end(), std::greater<>());
-    for (const uint32_t magnitude : sorted) {
-      tail.push_back({std::bit_cast<float>(magnitude), 1});
+void RangeObserver::ChooseFromTails(TensorStatistics& statistics) const {
+  if (!policy_.two_sided) {
+    // Empty when all values are zero: a tail holds what is above zero.
+    const auto tail = tails_[0].Falling(statistics.largest_magnitude());
+    if (!tail.empty()) {
+      const ClipChoice choice = ChooseClip(tail, {elements_, policy_.levels});
+      statistics.threshold = choice.threshold;
+      statistics.above_threshold = choice.above;
     }
-    return tail;
+    return;
   }
-  int64_t above = 0;
-  const float largest = std::max(max_, -min_);
-  for (size_t bin = kBins; bin-- > 0 && above < policy_.rank;) {
-    if (counts_[bin] > 0) {
-      tail.push_back({std::min(LargestOfBin(bin), largest), counts_[bin]});
-      above += counts_[bin];
+  const auto positive = tails_[0].Falling(max_);
+  const auto negative = tails_[1].Falling(-min_);
+  // Each end depends on the other by the step; the second round rarely changes anything.
+  ClipChoice high{max_, 0}, low{-min_, 0};
+  for (int round = 0; round < 2; ++round) {
+    if (!positive.empty()) {
+      high = ChooseClip(positive, {elements_, policy_.levels, low.threshold});
+    }
+    if (!negative.empty()) {
+      low = ChooseClip(negative, {elements_, policy_.levels, high.threshold});
     }
   }
-  return tail;
+  statistics.low = -low.threshold;
+  statistics.high = high.threshold;
+  statistics.above_threshold = low.above + high.above;
+}
+
+void RangeObserver::ChooseFromHistogram(TensorStatistics& statistics) const {
+  HistogramRequest request;
+  request.objective = policy_.objective;
+  request.percentile = policy_.percentile;
+  request.levels = policy_.levels;
+  request.two_sided = policy_.two_sided;
+  request.min = min_;
+  request.max = max_;
+  const CodeEnds ends = ChooseEnds(*histogram_, request);
+  if (policy_.two_sided) {
+    statistics.low = static_cast<float>(ends.low);
+    statistics.high = static_cast<float>(ends.high);
+  } else {
+    statistics.threshold = static_cast<float>(ends.high);
+  }
+  statistics.above_threshold =
+      CountBeyond(*histogram_, policy_.two_sided ? ends.low : -ends.high, ends.high);
 }
 
 TensorStatistics RangeObserver::Result() const {
@@ -95,14 +125,14 @@ TensorStatistics RangeObserver::Result() const {
   statistics.min = min_;
   statistics.max = max_;
   statistics.threshold = statistics.largest_magnitude();
-  if (policy_.kind == RangePolicy::Kind::kMax) {
-    return statistics;
+  if (policy_.two_sided) {
+    statistics.low = min_;
+    statistics.high = max_;
   }
-  // Empty when all values are zero: a pool holds what is above its floor.
-  if (const std::vector<MagnitudeCount> tail = Tail(); !tail.empty()) {
-    const ClipChoice choice = ChooseClip(tail, elements_, policy_.levels);
-    statistics.threshold = choice.threshold;
-    statistics.above_threshold = choice.above;
+  if (HasTails(policy_)) {
+    ChooseFromTails(statistics);
+  } else if (policy_.kind == RangePolicy::Kind::kHistogram) {
+    ChooseFromHistogram(statistics);
   }
   return statistics;
 }

@@ -26,7 +26,7 @@ std::vector<std::vector<float>> Samples(int count, int elements) {
 TensorStatistics Observe(const RangePolicy& policy,
                          const std::vector<std::vector<float>>& samples) {
   RangeObserver observer(policy);
-  TopMagnitudes scratch;
+  ObserverScratch scratch;
   for (const auto& sample : samples) {
     EXPECT_TRUE(observer.Observe(sample, scratch));
   }
@@ -90,10 +90,10 @@ TEST(RangeObserver, CapsTheShareOfOneSample) {
   EXPECT_EQ(capped.threshold, 1.0f);
 }
 
-TEST(RangeObserver, HistogramIsClose) {
+TEST(RangeObserver, CountsAreClose) {
   const auto samples = Samples(8, 1000);
   for (const int64_t rank : {1, 17, 81, 900}) {
-    const RangePolicy policy = Percentile(RangePolicy::Kind::kHistogram, rank, 1);
+    const RangePolicy policy = Percentile(RangePolicy::Kind::kCounts, rank, 1);
     const TensorStatistics found = Observe(policy, samples);
     const float exact = Exact(samples, rank);
     EXPECT_GE(found.threshold, exact);
@@ -103,7 +103,7 @@ TEST(RangeObserver, HistogramIsClose) {
 
 TEST(RangeObserver, MovesBetweenPercentileAndMaximum) {
   const auto samples = Samples(8, 1000);
-  for (const auto kind : {RangePolicy::Kind::kPool, RangePolicy::Kind::kHistogram}) {
+  for (const auto kind : {RangePolicy::Kind::kPool, RangePolicy::Kind::kCounts}) {
     const RangePolicy policy{.kind = kind, .rank = 800, .most_a_sample = 1000, .levels = 127};
     const TensorStatistics found = Observe(policy, samples);
     EXPECT_GT(found.threshold, Exact(samples, 800));
@@ -115,14 +115,45 @@ TEST(RangeObserver, MovesBetweenPercentileAndMaximum) {
 TEST(RangeObserver, FindsZeroForValuesThatAreAllZero) {
   const std::vector<std::vector<float>> samples(3, std::vector<float>(100, 0.0f));
   for (const auto kind :
-       {RangePolicy::Kind::kMax, RangePolicy::Kind::kPool, RangePolicy::Kind::kHistogram}) {
+       {RangePolicy::Kind::kMax, RangePolicy::Kind::kPool, RangePolicy::Kind::kCounts}) {
     EXPECT_EQ(Observe(Percentile(kind, 5, 50), samples).threshold, 0.0f);
+  }
+}
+
+TEST(RangeObserver, FindsBothEndsOfAShiftedRange) {
+  auto samples = Samples(8, 1000);
+  for (auto& sample : samples) {
+    for (float& value : sample) {
+      value = value + 3.0f;
+    }
+  }
+  samples[1][17] = -30.0f;  // one value that is not worth a code
+  for (const auto kind : {RangePolicy::Kind::kMax, RangePolicy::Kind::kPool,
+                          RangePolicy::Kind::kCounts, RangePolicy::Kind::kHistogram}) {
+    const RangePolicy policy{
+        .kind = kind, .rank = 5, .most_a_sample = 1000, .levels = 255, .two_sided = true};
+    const TensorStatistics found = Observe(policy, samples);
+    EXPECT_EQ(found.min, -30.0f);
+    EXPECT_GT(found.high, 5.0f);
+    EXPECT_LE(found.high, found.max);
+    if (kind == RangePolicy::Kind::kMax) {
+      EXPECT_EQ(found.low, -30.0f);
+      EXPECT_EQ(found.high, found.max);
+    } else {
+      EXPECT_LE(found.low, 0.0f);
+      EXPECT_GT(found.low, -13.0f);
+      EXPECT_GE(found.above_threshold, 1);
+    }
+    std::reverse(samples.begin(), samples.end());
+    const TensorStatistics again = Observe(policy, samples);
+    EXPECT_EQ(again.low, found.low);
+    EXPECT_EQ(again.high, found.high);
   }
 }
 
 TEST(RangeObserver, RefusesNan) {
   RangeObserver observer({});
-  TopMagnitudes scratch;
+  ObserverScratch scratch;
   EXPECT_FALSE(observer.Observe({1.0f, std::nanf("")}, scratch));
   EXPECT_EQ(observer.Result().elements, 0);
 }

@@ -31,10 +31,13 @@ Json ValueToJson(const KeptStatistics::Value& value) {
   return Json::Object()
       .SetNew("name", value.name)
       .SetNew("levels", value.levels)
+      .SetNew("two_sided", value.two_sided)
       .SetNew("elements", found.elements)
       .SetNew("min", static_cast<double>(found.min))
       .SetNew("max", static_cast<double>(found.max))
       .SetNew("threshold", static_cast<double>(found.threshold))
+      .SetNew("low", static_cast<double>(found.low))
+      .SetNew("high", static_cast<double>(found.high))
       .SetNew("above_threshold", found.above_threshold);
 }
 
@@ -101,6 +104,12 @@ class Reader {
       Problem(key, "a text");
     }
     return value.as_string();
+  }
+  bool Truth(absl::string_view key) {
+    if (!object_[key].is_bool()) {
+      Problem(key, "true or false");
+    }
+    return object_[key].as_bool();
   }
   int64_t Count(absl::string_view key) {
     const Json& value = object_[key];
@@ -184,14 +193,18 @@ absl::StatusOr<KeptStatistics::Value> ReadValue(const Json& json) {
   KeptStatistics::Value value;
   value.name = read.Text("name");
   value.levels = read.Count("levels");
+  value.two_sided = read.Truth("two_sided");
   value.statistics.elements = read.Count("elements");
   value.statistics.min = read.Single("min");
   value.statistics.max = read.Single("max");
   value.statistics.threshold = read.Single("threshold");
+  value.statistics.low = read.Single("low");
+  value.statistics.high = read.Single("high");
   value.statistics.above_threshold = read.Count("above_threshold");
   QB_RETURN_IF_ERROR(read.status());
   const TensorStatistics& found = value.statistics;
-  if (found.min > found.max || found.threshold < 0.0f || found.above_threshold > found.elements) {
+  if (found.min > 0.0f || found.max < 0.0f || found.low > 0.0f || found.high < 0.0f ||
+      found.threshold < 0.0f || found.above_threshold > found.elements) {
     return Bad("value '", value.name,
                "': min above max, a threshold below 0, or more elements "
                "above it than there are");
@@ -252,6 +265,10 @@ absl::Status CheckHeader(absl::string_view line, absl::string_view body) {
   return absl::OkStatus();
 }
 
+std::string CodesText(int64_t levels, bool two_sided) {
+  return two_sided ? "with a zero point" : absl::StrCat("from zero to ", levels);
+}
+
 absl::StatusOr<TensorStatistics> FindValue(
     const std::map<std::string, const KeptStatistics::Value*>& values,
     const CalibrationRequest::Range& range) {
@@ -260,11 +277,13 @@ absl::StatusOr<TensorStatistics> FindValue(
     return Bad("value '", range.node->name(),
                "' was not measured; measure anew for these settings");
   }
-  if (found->second->levels != range.levels) {
-    return Bad("value '", range.node->name(), "' was measured for ", found->second->levels,
-               " codes, ", range.levels, " are needed; measure anew for these settings");
+  const KeptStatistics::Value& value = *found->second;
+  if (value.levels != range.levels || value.two_sided != range.two_sided) {
+    return Bad("value '", range.node->name(), "' was measured for codes ",
+               CodesText(value.levels, value.two_sided), "; this compile needs them ",
+               CodesText(range.levels, range.two_sided), ": measure anew for these settings");
   }
-  return found->second->statistics;
+  return value.statistics;
 }
 
 }  // namespace
@@ -275,6 +294,10 @@ std::string MeasurementText(const CalibrationOptions& options) {
     absl::StrAppend(&text, ", percentile ", Json(options.percentile).Dump(), ", topkRatio ",
                     Json(options.topk_ratio).Dump(), ", pools of ", options.most_pool_bytes,
                     " bytes");
+  }
+  if (options.mode == CalibrationMode::kHistogram) {
+    absl::StrAppend(&text, ", objective ", static_cast<int>(options.objective), ", bins ",
+                    options.bins, ", percentile ", Json(options.percentile).Dump());
   }
   return text;
 }
@@ -287,7 +310,8 @@ void KeepTable(const CalibrationRequest& request, const CalibrationOptions& opti
   kept.samples = table.samples;
   kept.window_samples = static_cast<int64_t>(table.window_samples.size());
   for (const CalibrationRequest::Range& range : request.ranges) {
-    kept.values.push_back({range.node->name(), range.levels, table.ranges.at(range.node->id())});
+    kept.values.push_back({range.node->name(), range.levels, range.two_sided,
+                           table.ranges.at(range.node->id())});
   }
   for (const CalibrationRequest::Window& window : request.windows) {
     const auto found = table.windows.find(window.user->id());

@@ -32,6 +32,7 @@ struct KeptStatistics {
   struct Value {
     std::string name;
     int64_t levels = 127;
+    bool two_sided = false;
     TensorStatistics statistics;
   };
   struct Taps {

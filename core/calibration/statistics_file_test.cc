@@ -89,7 +89,8 @@ TEST_F(StatisticsFileTest, OtherSettingsAreToldApart) {
   CalibrationRequest more = request_;
   more.ranges[1].levels = 255;
   EXPECT_THAT(std::string(TableOf(kept_, more, options_).status().message()),
-              HasSubstr("value 'c' was measured for 127 codes, 255 are needed"));
+              HasSubstr("value 'c' was measured for codes from zero to 127; this compile needs them "
+                        "from zero to 255"));
   more = request_;
   more.window_samples = 3;
   EXPECT_THAT(std::string(TableOf(kept_, more, options_).status().message()),

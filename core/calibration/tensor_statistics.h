@@ -11,7 +11,9 @@ struct TensorStatistics {
   float min = 0.0f, max = 0.0f;
   // The magnitude that the calibration mode chose: codes cover [-threshold, threshold].
   float threshold = 0.0f;
-  // Elements whose magnitude is above `threshold`.
+  // Where both ends were asked for: low <= 0 <= high, and codes cover [low, high].
+  float low = 0.0f, high = 0.0f;
+  // Elements outside what the codes cover.
   int64_t above_threshold = 0;
 
   float largest_magnitude() const { return max > -min ? max : -min; }

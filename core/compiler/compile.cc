@@ -158,6 +158,13 @@ LayerOverrides LayerOverridesOf(const CompileConfig& config) {
   return overrides;
 }
 
+HistogramObjective ObjectiveOf(const std::string& name) {
+  if (name == "mse") {
+    return HistogramObjective::kMse;
+  }
+  return name == "kl" ? HistogramObjective::kKl : HistogramObjective::kPercentile;
+}
+
 // What has no part yet was refused when the config was resolved.
 QuantizationOptions QuantizationOptionsOf(const CompileConfig& config, int threads) {
   QuantizationOptions options;
@@ -166,6 +173,8 @@ QuantizationOptions QuantizationOptionsOf(const CompileConfig& config, int threa
   options.calibration.mode = static_cast<CalibrationMode>(config.Int("calibration.mode"));
   options.calibration.percentile = config.Float("calibration.maxPercentile.percentile");
   options.calibration.topk_ratio = config.Float("calibration.maxPercentile.topkRatio");
+  options.calibration.objective = ObjectiveOf(config.String("calibration.histogram.objective"));
+  options.calibration.bins = config.Int("calibration.histogram.bins");
   options.calibration.threads = threads;
   options.bias_correction.apply = config.Bool("biasCorrection.apply");
   options.bias_correction.apply_layers = config.Strings("biasCorrection.attributes.applyLayers");

@@ -222,11 +222,10 @@ TEST(CompileConfig, ProblemsComeOneByOne) {
 }
 
 TEST(CompileConfig, ValuesWithoutAPartAreRefusedButDump) {
-  EXPECT_THAT(FromText("calibration: {mode: 2, output: 1, method: 3}"),
+  EXPECT_THAT(FromText("llm: {apply: true}\nmoe: {apply: true}"),
               testing::StatusIs(absl::StatusCode::kInvalidArgument,
-                                AllOf(HasSubstr("calibration.mode: 2 is not supported yet"),
-                                      HasSubstr("calibration.output: 1 is not"),
-                                      HasSubstr("calibration.method: 3 is not"))));
+                                AllOf(HasSubstr("llm.apply: true is not supported yet"),
+                                      HasSubstr("moe.apply: true is not"))));
 }
 
 TEST(CompileConfig, LetterboxModesAreThoseOfItsBackend) {
