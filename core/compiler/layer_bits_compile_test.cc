@@ -110,10 +110,13 @@ TEST_F(LayerBitsCompileTest, ALayerThatCannotIsRefusedByName) {
   EXPECT_EQ(FailureCodeOf(status), FailureCode::kConfigError);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("layer '/layers/layers.1/MaxPool_output_0' (Pooling): maxima"));
-  EXPECT_THAT(std::string(CompileWith("a.mxq", "calibration: {layerOverrides: {method: {'*': 3}}}")
-                              .status()
-                              .message()),
-              HasSubstr("calibration.layerOverrides.method: {\"*\":3} is not supported yet"));
+}
+
+TEST_F(LayerBitsCompileTest, MethodsWithZeroPointsAreNamedLayerByLayer) {
+  QB_ASSERT_OK_AND_ASSIGN(
+      const CompileResult result,
+      CompileWith("a.mxq", "calibration: {layerOverrides: {method: {'*': 3}}}"));
+  EXPECT_GT(result.report["check"]["outputs"].items()[0]["sqnr_db"].as_double(), 20);
 }
 
 }  // namespace

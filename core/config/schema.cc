@@ -87,8 +87,7 @@ constexpr auto kFields = std::to_array<FieldDef>({
 
     {"calibration.method", T::kIntChoice, "1", kFree, kNone, "0 1 2 3", S::kHonoured,
      "0 one activation scale a layer; 1 layers that feed one consumer share statistics; 2, 3 the "
-     "same with zero points",
-     "2 3"},
+     "same with zero points"},
     {"calibration.output", T::kIntChoice, "0", kFree, kNone, "0 1 2", S::kRefused,
      "model outputs: 0 one scale, 1 per channel, 2 sigmoid range"},
     {"calibration.mode", T::kIntChoice, "1", kFree, kNone, "0 1 2", S::kHonoured,
@@ -110,7 +109,7 @@ constexpr auto kFields = std::to_array<FieldDef>({
     {"calibration.maxSampleSizeForQuantScheme", T::kInt, "16", 1, 100000, "", S::kRefused,
      "samples that a scheme search may use"},
     {"calibration.layerOverrides.method", T::kMethods, "{}", kFree, kNone, "0 1 2 3", S::kHonoured,
-     "method by layer (exact names or * and ? globs)", "2 3"},
+     "method by layer (exact names or * and ? globs)"},
     {"bit.transformer.activation.query", T::kIntChoice, "8", kFree, kNone, "8 16", S::kRefused,
      "bits of query activations"},
     {"bit.transformer.activation.key", T::kIntChoice, "8", kFree, kNone, "8 16", S::kRefused,

@@ -137,12 +137,15 @@ std::string WhyNoWeights(const Node& node) {
   return IsLinear(node) ? "" : "it has no weights; a convolution or a product with a constant has";
 }
 
-std::string WhyNoSharing(const Node& node) {
-  const bool shares = node.op() == OpKind::kAdding || node.op() == OpKind::kSub ||
-                      node.op() == OpKind::kConcatenate;
-  return shares ? ""
-                : "methods 0 and 1 differ only in layers whose operands may share a scale: "
-                  "additions, subtractions and concatenations";
+// A method decides the codes of a layer's result and whether its operands share them.
+std::string WhyNoMethod(const Node& node, const PointwiseClosures& closures) {
+  if (CopiedOperand(node) != nullptr) {
+    return "its result has the codes of what it moves";
+  }
+  if (closures.SourceOf(&node) != nullptr && !closures.IsNeededOutside(&node)) {
+    return "it lies inside a lookup table and is no value of its own";
+  }
+  return node.op() == OpKind::kSoftmax ? "a softmax has the scale 1/256" : "";
 }
 
 }  // namespace
@@ -225,7 +228,8 @@ absl::StatusOr<LayerSettings> ResolveLayerOverrides(const Graph& graph,
   for (const auto& [pattern, method] : overrides.method) {
     methods.push_back({"calibration.layerOverrides.method", pattern, method});
   }
-  for (const auto& [node, method] : resolver.Choose(methods, WhyNoSharing)) {
+  for (const auto& [node, method] : resolver.Choose(
+           methods, [&](const Node& node) { return WhyNoMethod(node, closures); })) {
     settings.methods[node] = static_cast<QuantizationMethod>(method);
   }
   settings.notes = resolver.TakeNotes();

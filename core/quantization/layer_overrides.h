@@ -16,12 +16,22 @@
 
 namespace qb {
 
-// Values of calibration.method without activation zero points.
+// Values of calibration.method.
 enum class QuantizationMethod {
   kSeparateScales = 0,  // every value its own scale
   kSharedScales =
       1,  // operands of one add, sub or concat share a scale where their ranges are close
+  kSeparateZeroPoints = 2,  // as 0, with the zero point that a value's range asks for
+  kSharedZeroPoints = 3,    // as 1, likewise
 };
+inline bool SharesScales(QuantizationMethod method) {
+  return method == QuantizationMethod::kSharedScales ||
+         method == QuantizationMethod::kSharedZeroPoints;
+}
+inline bool HasZeroPoints(QuantizationMethod method) {
+  return method == QuantizationMethod::kSeparateZeroPoints ||
+         method == QuantizationMethod::kSharedZeroPoints;
+}
 
 // Exact names or globs (* and ?), as the config spells them. An exact name wins over globs.
 struct LayerOverrides {

@@ -106,9 +106,14 @@ TEST_F(LayerOverridesTest, AnExactNameWinsOverGlobs) {
       "bit.layerOverrides.weight8Bits");
 }
 
-TEST_F(LayerOverridesTest, AMethodNeedsALayerThatSharesScales) {
-  overrides_.method = {{"conv_1", 0}};
-  ExpectRefused("calibration.layerOverrides.method: 'conv_1' can have no effect");
+TEST_F(LayerOverridesTest, AMethodNeedsALayerWithCodesOfItsOwn) {
+  overrides_.method = {{"flip", 2}};
+  ExpectRefused("calibration.layerOverrides.method: 'flip' can have no effect");
+  overrides_.method = {{"soft", 2}};
+  ExpectRefused("a softmax has the scale 1/256");
+  overrides_.method = {{"conv_1", 2}};
+  QB_ASSERT_OK_AND_ASSIGN(const LayerSettings settings, Resolve());
+  EXPECT_TRUE(HasZeroPoints(settings.methods.at(Find("conv_1"))));
 }
 
 }  // namespace

@@ -90,9 +90,12 @@ bool QuantizationPlan::SharesOperands(const Node* node) const {
   // 16-bit operands are rescaled exactly enough, and 8-bit ones need not follow them.
   const bool any_wide = std::any_of(node->operands().begin(), node->operands().end(),
                                     [&](const Node* operand) { return wide_.contains(operand); });
+  return !any_wide && SharesScales(MethodOf(node));
+}
+
+QuantizationMethod QuantizationPlan::MethodOf(const Node* node) const {
   const auto found = settings_.methods.find(node);
-  const QuantizationMethod method = found == settings_.methods.end() ? method_ : found->second;
-  return !any_wide && method == QuantizationMethod::kSharedScales;
+  return found == settings_.methods.end() ? method_ : found->second;
 }
 
 const Node* QuantizationPlan::ScaleSource(const Node* node) const {
@@ -109,7 +112,9 @@ absl::StatusOr<CalibrationRequest> QuantizationPlan::Request(int64_t window_samp
   CalibrationRequest request;
   for (const Node* node : values_) {
     if (ScaleSource(node) == node && IsCalibrated(node)) {
-      request.ranges.push_back({node, proven_.at(node).is_non_negative() ? 255 : 127});
+      const bool non_negative = proven_.at(node).is_non_negative();
+      const bool two_sided = !non_negative && HasZeroPoints(MethodOf(node));
+      request.ranges.push_back({node, non_negative || two_sided ? 255 : 127, two_sided});
     }
   }
   request.window_samples = window_samples;
@@ -124,30 +129,45 @@ absl::StatusOr<CalibrationRequest> QuantizationPlan::Request(int64_t window_samp
   return request;
 }
 
+GroupMember QuantizationPlan::MemberOf(const Node* node, const CalibrationTable& table) const {
+  const Interval& proven = proven_.at(node);
+  GroupMember member;
+  member.non_negative = proven.is_non_negative();
+  if (node == ScaleSource(node) && IsCalibrated(node)) {
+    const TensorStatistics& statistics = table.ranges.at(node->id());
+    // What a fused bound makes impossible needs no codes.
+    member.threshold = std::min<double>(statistics.threshold, proven.largest_magnitude());
+    member.largest_seen = statistics.largest_magnitude();
+    member.wide_threshold =
+        std::min(kWideHeadroom * member.largest_seen, proven.largest_magnitude());
+    member.saturation_share = statistics.saturation_share();
+    member.two_sided = !member.non_negative && HasZeroPoints(MethodOf(node));
+    member.high = member.threshold;
+    member.low = member.non_negative ? 0.0 : -member.threshold;
+    if (member.two_sided) {
+      member.low = std::min(0.0, std::max<double>(statistics.low, proven.low));
+      member.high = std::max(0.0, std::min<double>(statistics.high, proven.high));
+      member.threshold = std::max(member.high, -member.low);
+    }
+  } else if (node == ScaleSource(node)) {
+    member.fixed = true;  // a softmax: 0 .. 255 / 256
+    member.threshold = member.high = member.wide_threshold = 1.0;
+  } else if (node->op() == OpKind::kPad) {
+    // An infinite fill (before a max pooling) saturates like every code at the end of the range.
+    const double fill = node->attrs<PadAttrs>().constant;
+    if (std::abs(fill) < kLargestFill) {
+      member.threshold = member.wide_threshold = std::abs(fill);
+      member.low = std::min(0.0, fill);
+      member.high = std::max(0.0, fill);
+    }
+  }
+  return member;
+}
+
 ValueScales QuantizationPlan::Scales(const CalibrationTable& table) const {
   ScaleGroups groups;
   for (const Node* node : values_) {
-    const Node* source = ScaleSource(node);
-    const Interval& proven = proven_.at(node);
-    ScaleGroups::Member member;
-    member.non_negative = proven.is_non_negative();
-    if (node == source && IsCalibrated(node)) {
-      const TensorStatistics& statistics = table.ranges.at(node->id());
-      // What a fused bound makes impossible needs no codes.
-      member.threshold = std::min<double>(statistics.threshold, proven.largest_magnitude());
-      member.largest_seen = statistics.largest_magnitude();
-      member.wide_threshold =
-          std::min(kWideHeadroom * member.largest_seen, proven.largest_magnitude());
-      member.saturation_share = statistics.saturation_share();
-    } else if (node == source) {
-      member.fixed = true;  // a softmax: 0 .. 255 / 256
-    } else if (node->op() == OpKind::kPad) {
-      // An infinite fill (before a max pooling) saturates like every code at the end of the range.
-      const double fill = std::abs(node->attrs<PadAttrs>().constant);
-      member.threshold = fill < kLargestFill ? fill : 0.0;
-      member.wide_threshold = member.threshold;
-    }
-    groups.Add(source, member);
+    groups.Add(ScaleSource(node), MemberOf(node, table));
   }
   for (const Node* node : values_) {
     if (SharesOperands(node)) {

@@ -24,7 +24,9 @@ namespace qb {
 struct ValueScale {
   DType dtype = DType::kInt8;  // or kInt16, with zero point 0
   float scale = 1.0f;
-  int32_t zero_point = 0;  // -128: the value is never negative and has all 256 codes; else 0
+  // -128: the value is never negative and has all 256 codes; else 0, with methods 2 and 3 where
+  // zero lies in [low, high] of calibration.
+  int32_t zero_point = 0;
   double threshold = 0.0;  // the magnitude at the end of the codes
   double largest_seen = 0.0;
   double saturation_share = 0.0;  // of the calibration's elements
@@ -32,6 +34,18 @@ struct ValueScale {
   bool operator==(const ValueScale& other) const {
     return dtype == other.dtype && scale == other.scale && zero_point == other.zero_point;
   }
+};
+
+// What one value brings to the group of values whose scale it has.
+struct GroupMember {
+  double threshold = 0.0;
+  double low = 0.0, high = 0.0;  // the range that codes with a zero point cover: low <= 0 <= high
+  double largest_seen = 0.0;
+  double saturation_share = 0.0;
+  double wide_threshold = 0.0;  // for 16-bit codes
+  bool non_negative = false;
+  bool two_sided = false;  // the zero point follows from low and high
+  bool fixed = false;      // scale 1/256, zero point -128; of 16-bit codes scale 1/32768
 };
 
 struct ValueScales {
@@ -78,6 +92,8 @@ class QuantizationPlan {
   bool IsCalibrated(const Node* source) const;
   void ChooseWidths();
   bool SharesOperands(const Node* node) const;
+  QuantizationMethod MethodOf(const Node* node) const;
+  GroupMember MemberOf(const Node* node, const CalibrationTable& table) const;
 
   const Graph* graph_ = nullptr;
   QuantizationMethod method_ = QuantizationMethod::kSharedScales;

@@ -170,5 +170,50 @@ TEST_F(PlanTest, RefusesIntegerValues) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("layer 'x'"));
 }
 
+TEST_F(PlanTest, ZeroPointsFollowBothEndsOfTheRange) {
+  Plan(R"(x = Input float32[1x4]
+          a = Tanh(x)
+          r = Relu(x)
+          y0 = Output(a)
+          y1 = Output(r))",
+       QuantizationMethod::kSeparateZeroPoints);
+  CalibrationTable table;
+  for (const CalibrationRequest::Range& range : request_.ranges) {
+    EXPECT_EQ(range.levels, 255) << range.node->name();
+    EXPECT_EQ(range.two_sided, range.node->name() != "r");
+    table.ranges[range.node->id()] = {
+        .min = -1.0f, .max = 4.1f, .threshold = 4.1f, .low = -1.0f, .high = 4.1f};
+  }
+  const ValueScales scales = plan_->Scales(table);
+  const ValueScale& x = scales.held.at(graph_.FindNode("x"));
+  EXPECT_NEAR(x.scale, 0.02, 1e-6);
+  EXPECT_EQ(x.zero_point, -78);  // -128 + 50 steps
+  const ValueScale& a = scales.held.at(graph_.FindNode("a"));  // no tanh is above 1
+  EXPECT_NEAR(a.scale, 2.0 / 255, 1e-6);
+  EXPECT_EQ(scales.held.at(graph_.FindNode("r")).zero_point, -128);
+}
+
+TEST_F(PlanTest, ZeroPointsAreSharedWhereTheJoinedRangeIsClose) {
+  Plan(R"(x = Input float32[1x4]
+          z = Input float32[1x4]
+          a = Adding(x, z)
+          y = Output(a))",
+       QuantizationMethod::kSharedZeroPoints);
+  const auto scales_for = [&](float low_z, float high_z) {
+    CalibrationTable table;
+    for (const CalibrationRequest::Range& range : request_.ranges) {
+      const bool is_z = range.node->name() == "z";
+      table.ranges[range.node->id()] = {
+          .low = is_z ? low_z : -1.0f, .high = is_z ? high_z : 2.0f};
+    }
+    return plan_->Scales(table);
+  };
+  const ValueScales close = scales_for(-1.5f, 2.0f);
+  EXPECT_TRUE(close.held.at(graph_.FindNode("x")) == close.held.at(graph_.FindNode("z")));
+  // As wide as the other, but on the other side of zero: together they are nearly twice each.
+  const ValueScales apart = scales_for(-4.0f, 0.0f);
+  EXPECT_FALSE(apart.held.at(graph_.FindNode("x")) == apart.held.at(graph_.FindNode("z")));
+}
+
 }  // namespace
 }  // namespace qb

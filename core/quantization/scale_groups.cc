@@ -16,11 +16,42 @@ constexpr double kSmallestScale = 1e-30;
 
 ScaleGroups::Member Joined(const ScaleGroups::Member& a, const ScaleGroups::Member& b) {
   return {.threshold = std::max(a.threshold, b.threshold),
+          .low = std::min(a.low, b.low),
+          .high = std::max(a.high, b.high),
           .largest_seen = std::max(a.largest_seen, b.largest_seen),
           .saturation_share = std::max(a.saturation_share, b.saturation_share),
           .wide_threshold = std::max(a.wide_threshold, b.wide_threshold),
           .non_negative = a.non_negative && b.non_negative,
+          .two_sided = a.two_sided || b.two_sided,
           .fixed = a.fixed && b.fixed};
+}
+
+// Two-sided codes count only where a value may be negative.
+enum class CodeKind { kSymmetric, kNonNegative, kTwoSided };
+
+CodeKind KindOf(const ScaleGroups::Member& group) {
+  if (group.non_negative) {
+    return CodeKind::kNonNegative;
+  }
+  return group.two_sided ? CodeKind::kTwoSided : CodeKind::kSymmetric;
+}
+
+// What the codes cover, up to a factor that members of one kind share.
+double RangeOf(const ScaleGroups::Member& group) {
+  return KindOf(group) == CodeKind::kTwoSided ? group.high - group.low : group.threshold;
+}
+
+// The codes from -128 to 127 over [low, high]; zero has a code of its own, so the ends move by half
+// a step at most.
+void SetTwoSided(double low, double high, ValueScale& value) {
+  const double scale = (high - low) / 255.0;
+  if (scale < kSmallestScale) {
+    value.scale = 1.0f;
+    return;
+  }
+  value.scale = static_cast<float>(scale);
+  const double zero = std::nearbyint(-128.0 - low / static_cast<double>(value.scale));
+  value.zero_point = static_cast<int32_t>(std::clamp(zero, -128.0, 127.0));
 }
 
 }  // namespace
@@ -64,16 +95,17 @@ void ScaleGroups::ShareOperands(const Node& node,
   if (roots.size() < 2) {
     return;
   }
-  double smallest = std::numeric_limits<double>::infinity(), largest = 0.0;
+  double smallest = std::numeric_limits<double>::infinity();
+  Member all = members_.at(roots[0]);
   for (const Node* root : roots) {
     const Member& group = members_.at(root);
-    if (group.fixed || group.non_negative != members_.at(roots[0]).non_negative) {
+    if (group.fixed || KindOf(group) != KindOf(all)) {
       return;
     }
-    smallest = std::min(smallest, group.threshold);
-    largest = std::max(largest, group.threshold);
+    smallest = std::min(smallest, RangeOf(group));
+    all = Joined(all, group);
   }
-  if (!(largest < kCloseRatio * smallest)) {
+  if (!(RangeOf(all) < kCloseRatio * smallest)) {
     return;
   }
   for (const Node* root : roots) {
@@ -98,6 +130,10 @@ ValueScale ScaleGroups::ScaleOf(const Node* source) const {
     return value;
   }
   value.threshold = group.threshold;
+  if (KindOf(group) == CodeKind::kTwoSided) {
+    SetTwoSided(group.low, group.high, value);
+    return value;
+  }
   value.zero_point = group.non_negative ? -128 : 0;
   const double scale = group.threshold / (group.non_negative ? 255.0 : 127.0);
   value.scale = scale < kSmallestScale ? 1.0f : static_cast<float>(scale);

@@ -14,22 +14,15 @@ namespace qb {
 // topological order; the result depends on nothing else.
 class ScaleGroups {
  public:
-  struct Member {
-    double threshold = 0.0;
-    double largest_seen = 0.0;
-    double saturation_share = 0.0;
-    double wide_threshold = 0.0;  // for 16-bit codes
-    bool non_negative = false;
-    bool fixed = false;  // scale 1/256, zero point -128; of 16-bit codes scale 1/32768
-  };
+  using Member = GroupMember;
 
   // Joins `member` to the group of `source`. Thresholds: the largest; 8-bit codes for non-negative
-  // values only when all members are.
+  // values only when all members are, with a free zero point when any member is two-sided.
   void Add(const Node* source, const Member& member);
 
   // Unites the groups of the operands of an addition, subtraction or concatenation, when they have
-  // the same kind of codes and no threshold is twice another one or more: beyond that the smaller
-  // range would lose a bit or more, and the operator can rescale.
+  // the same kind of codes and the range of all is not twice that of one or more: beyond that the
+  // smaller range would lose a bit or more, and the operator can rescale.
   void ShareOperands(const Node& node, const std::function<const Node*(const Node*)>& source_of);
 
   ValueScale ScaleOf(const Node* source) const;      // of 8-bit codes
