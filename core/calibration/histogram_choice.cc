@@ -219,7 +219,8 @@ int64_t CountBeyond(const SignedHistogram& histogram, double low, double high) {
   int64_t beyond = 0;
   for (int64_t i = 0; i < histogram.bins(); ++i) {
     const double edge = static_cast<double>(i) * histogram.bin_width();
-    beyond += (edge >= high ? histogram.count(i) : 0) + (-edge <= low ? histogram.count(-1 - i) : 0);
+    beyond +=
+        (edge >= high ? histogram.count(i) : 0) + (-edge <= low ? histogram.count(-1 - i) : 0);
   }
   return beyond;
 }

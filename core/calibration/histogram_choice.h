@@ -30,13 +30,13 @@ struct HistogramRequest {
 // kMse: among 0.30, 0.31, .. 1.00 of the extremes, then in steps of 0.002 around the best; of two
 // sides first both ends together, then each alone, the upper one first.
 //
-// kKl: the threshold at which the magnitudes, clipped mass added to the last bin, diverge least from
-// `levels` runs of bins of that part, each run's unclipped mass spread over its filled bins (so
-// clipped mass has its price). A threshold that costs more than twice the squared error of no
+// kKl: the threshold at which the magnitudes, clipped mass added to the last bin, diverge least
+// from `levels` runs of bins of that part, each run's unclipped mass spread over its filled bins
+// (so clipped mass has its price). A threshold that costs more than twice the squared error of no
 // clipping is rejected: then the extremes stand. Two sides are clipped at one magnitude.
 //
-// kPercentile: the upper edge of the bin in which the percentile lies; of two sides (1 - percentile)
-// / 2 lie beyond each.
+// kPercentile: the upper edge of the bin in which the percentile lies; of two sides (1 -
+// percentile) / 2 lie beyond each.
 //
 // The result never lies beyond the extremes.
 CodeEnds ChooseEnds(const SignedHistogram& histogram, const HistogramRequest& request);

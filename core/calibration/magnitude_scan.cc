@@ -28,8 +28,7 @@ inline __attribute__((always_inline)) BitExtremes ScanExtremes(const uint32_t* b
   return {largest_signed, largest_unsigned};
 }
 
-inline __attribute__((always_inline)) int32_t ScanBlock(const uint32_t* bits,
-                                                        MagnitudeSide side) {
+inline __attribute__((always_inline)) int32_t ScanBlock(const uint32_t* bits, MagnitudeSide side) {
   int32_t largest = 0;
   for (size_t i = 0; i < kBlock; ++i) {
     largest = std::max(largest, MagnitudeOf(bits[i], side));
@@ -41,8 +40,7 @@ inline __attribute__((always_inline)) int32_t ScanBlock(const uint32_t* bits,
 __attribute__((target("avx2"))) BitExtremes ScanExtremesAvx2(const uint32_t* bits, size_t count) {
   return ScanExtremes(bits, count);
 }
-__attribute__((target("avx2"))) int32_t ScanBlockAvx2(const uint32_t* bits,
-                                                       MagnitudeSide side) {
+__attribute__((target("avx2"))) int32_t ScanBlockAvx2(const uint32_t* bits, MagnitudeSide side) {
   return ScanBlock(bits, side);
 }
 bool HasAvx2() { return __builtin_cpu_supports("avx2") != 0; }

@@ -30,8 +30,8 @@ inline int32_t MagnitudeOf(uint32_t bits, MagnitudeSide side) {
   return static_cast<int32_t>((bits ^ flip) & mask);
 }
 
-// The `most` largest magnitudes of a side above `floor` seen so far, with a floor that rises as the list
-// fills. One thread; reused from tensor to tensor so that the memory is allocated once.
+// The `most` largest magnitudes of a side above `floor` seen so far, with a floor that rises as the
+// list fills. One thread; reused from tensor to tensor so that the memory is allocated once.
 class TopMagnitudes {
  public:
   // Forgets everything. Values <= floor (bits of |x|) are not wanted; most >= 1.

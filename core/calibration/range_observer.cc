@@ -42,8 +42,7 @@ bool RangeObserver::Observe(absl::Span<const float> values, ObserverScratch& scr
   }
   if (policy_.kind == RangePolicy::Kind::kPool) {
     for (size_t side = 0; side < sides_; ++side) {
-      scratch.top[side].Reset(SideOf(policy_, side),
-                              floors_[side].load(std::memory_order_relaxed),
+      scratch.top[side].Reset(SideOf(policy_, side), floors_[side].load(std::memory_order_relaxed),
                               std::min(policy_.rank, policy_.most_a_sample));
       scratch.top[side].Add(values);
     }

@@ -131,7 +131,7 @@ TEST(RangeObserver, FindsBothEndsOfAShiftedRange) {
   for (const auto kind : {RangePolicy::Kind::kMax, RangePolicy::Kind::kPool,
                           RangePolicy::Kind::kCounts, RangePolicy::Kind::kHistogram}) {
     const RangePolicy policy{
-        .kind = kind, .rank = 5, .most_a_sample = 1000, .levels = 255, .two_sided = true};
+        .kind = kind, .rank = 5, .most_a_sample = 1000, .levels = 15, .two_sided = true};
     const TensorStatistics found = Observe(policy, samples);
     EXPECT_EQ(found.min, -30.0f);
     EXPECT_GT(found.high, 5.0f);

@@ -26,7 +26,8 @@ inline __attribute__((always_inline)) void IndicesOf(const float* values, size_t
   for (size_t i = 0; i < count; ++i) {
     const int32_t bits = std::bit_cast<int32_t>(values[i]);
     const float magnitude = std::bit_cast<float>(bits & 0x7fffffff);
-    // A product with a power of two is exact, and so is the cut: the bin is that of the real number.
+    // A product with a power of two is exact, and so is the cut: the bin is that of the real
+    // number.
     const int32_t bin = static_cast<int32_t>(magnitude * scale);
     indices[i] = bin ^ (bits >> 31);  // -1 - bin below zero
   }

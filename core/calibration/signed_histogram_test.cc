@@ -56,8 +56,7 @@ TEST(SignedHistogram, CountsEachValueInTheBinOfItsRealNumber) {
   std::vector<int64_t> expected(128, 0);
   for (const auto& sample : samples) {
     for (const float value : sample) {
-      const int64_t bin =
-          static_cast<int64_t>(std::floor(std::abs(value) / histogram.bin_width()));
+      const int64_t bin = static_cast<int64_t>(std::floor(std::abs(value) / histogram.bin_width()));
       ++expected[static_cast<size_t>(64 + (std::signbit(value) ? -1 - bin : bin))];
     }
   }

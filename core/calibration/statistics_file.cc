@@ -310,8 +310,8 @@ void KeepTable(const CalibrationRequest& request, const CalibrationOptions& opti
   kept.samples = table.samples;
   kept.window_samples = static_cast<int64_t>(table.window_samples.size());
   for (const CalibrationRequest::Range& range : request.ranges) {
-    kept.values.push_back({range.node->name(), range.levels, range.two_sided,
-                           table.ranges.at(range.node->id())});
+    kept.values.push_back(
+        {range.node->name(), range.levels, range.two_sided, table.ranges.at(range.node->id())});
   }
   for (const CalibrationRequest::Window& window : request.windows) {
     const auto found = table.windows.find(window.user->id());

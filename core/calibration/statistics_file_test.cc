@@ -88,9 +88,10 @@ TEST_F(StatisticsFileTest, OtherSettingsAreToldApart) {
                         "asks for mode 1, percentile 0.99"));
   CalibrationRequest more = request_;
   more.ranges[1].levels = 255;
-  EXPECT_THAT(std::string(TableOf(kept_, more, options_).status().message()),
-              HasSubstr("value 'c' was measured for codes from zero to 127; this compile needs them "
-                        "from zero to 255"));
+  EXPECT_THAT(
+      std::string(TableOf(kept_, more, options_).status().message()),
+      HasSubstr("value 'c' was measured for codes from zero to 127; this compile needs them "
+                "from zero to 255"));
   more = request_;
   more.window_samples = 3;
   EXPECT_THAT(std::string(TableOf(kept_, more, options_).status().message()),

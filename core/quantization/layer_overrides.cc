@@ -228,8 +228,8 @@ absl::StatusOr<LayerSettings> ResolveLayerOverrides(const Graph& graph,
   for (const auto& [pattern, method] : overrides.method) {
     methods.push_back({"calibration.layerOverrides.method", pattern, method});
   }
-  for (const auto& [node, method] : resolver.Choose(
-           methods, [&](const Node& node) { return WhyNoMethod(node, closures); })) {
+  for (const auto& [node, method] :
+       resolver.Choose(methods, [&](const Node& node) { return WhyNoMethod(node, closures); })) {
     settings.methods[node] = static_cast<QuantizationMethod>(method);
   }
   settings.notes = resolver.TakeNotes();

@@ -187,7 +187,7 @@ TEST_F(PlanTest, ZeroPointsFollowBothEndsOfTheRange) {
   const ValueScales scales = plan_->Scales(table);
   const ValueScale& x = scales.held.at(graph_.FindNode("x"));
   EXPECT_NEAR(x.scale, 0.02, 1e-6);
-  EXPECT_EQ(x.zero_point, -78);  // -128 + 50 steps
+  EXPECT_EQ(x.zero_point, -78);                                // -128 + 50 steps
   const ValueScale& a = scales.held.at(graph_.FindNode("a"));  // no tanh is above 1
   EXPECT_NEAR(a.scale, 2.0 / 255, 1e-6);
   EXPECT_EQ(scales.held.at(graph_.FindNode("r")).zero_point, -128);
@@ -203,8 +203,7 @@ TEST_F(PlanTest, ZeroPointsAreSharedWhereTheJoinedRangeIsClose) {
     CalibrationTable table;
     for (const CalibrationRequest::Range& range : request_.ranges) {
       const bool is_z = range.node->name() == "z";
-      table.ranges[range.node->id()] = {
-          .low = is_z ? low_z : -1.0f, .high = is_z ? high_z : 2.0f};
+      table.ranges[range.node->id()] = {.low = is_z ? low_z : -1.0f, .high = is_z ? high_z : 2.0f};
     }
     return plan_->Scales(table);
   };
