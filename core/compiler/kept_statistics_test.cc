@@ -8,6 +8,7 @@
 
 #include "core/base/atomic_file.h"
 #include "core/base/failure.h"
+#include "core/base/status_macros.h"
 #include "core/base/testing/status_matchers.h"
 #include "core/base/testing/temp_dir.h"
 #include "core/compiler/compile.h"

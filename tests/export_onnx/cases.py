@@ -1,4 +1,6 @@
 """One case for each operator that the simulator computes."""
+import dataclasses
+
 import numpy
 
 from exported import EXACT, FLOAT, PRODUCT, ROUNDED, Case
@@ -119,3 +121,12 @@ CASES = [
     Case("slice", strided_slice, EXACT, ONE),
     Case("integer_border", conv(pads=[1, 1, 1, 1]), PRODUCT, ONE, "regulus-rb-usb"),
 ]
+
+# The same with zero points: samples that do not lie evenly around zero, in codes that cover where they do.
+WITH_ZERO_POINTS = ("conv", "depthwise", "gemm", "matmul", "max_pool", "average_pool", "add", "mul",
+                    "concat_rescaled", "swish", "prelu", "softmax", "layer_normalization",
+                    "resize_linear", "transposed_conv", "pad", "integer_border")
+
+CASES += [dataclasses.replace(case, name=case.name + "_zero_points", mean=0.8,
+                              settings="calibration: {method: 3}")
+          for case in CASES if case.name in WITH_ZERO_POINTS]

@@ -27,6 +27,8 @@ class Case:
     bar: float
     inputs: dict  # name: shape
     target: str = "aries-rb"
+    settings: str = "{}"  # a config file
+    mean: float = 0.0   # of the samples
 
 
 class Builder:
@@ -70,13 +72,13 @@ def qbcompiler(*arguments):
     return done.stdout
 
 
-def write_samples(folder, inputs, count, seed):
+def write_samples(folder, inputs, count, seed, mean=0.0):
     """Samples in the form of a calibration set; a list of {name: array}."""
     random = np.random.default_rng(seed)
     folder.mkdir()
     samples = []
     for i in range(count):
-        sample = {name: random.normal(0, 1, shape).astype(np.float32)
+        sample = {name: random.normal(mean, 1, shape).astype(np.float32)
                   for name, shape in inputs.items()}
         if len(inputs) == 1:
             np.save(folder / ("%04d.npy" % i), next(iter(sample.values())))
@@ -114,18 +116,20 @@ def compare(case, folder, elements, runtime):
     builder = Builder(seed=1)
     builder.save(folder / "m.onnx", case.inputs, case.nodes(builder))
     calibration = folder / "calib"
-    write_samples(calibration, case.inputs, 4, seed=2)
+    write_samples(calibration, case.inputs, 4, 2, case.mean)
+    (folder / "config.yaml").write_text(case.settings)
     qbcompiler("parse", "--model", folder / "m.onnx", "--output", folder / "m.mblt",
                "--target-device", case.target)
     qbcompiler("quantize", "--mblt", folder / "m.mblt", "--output", folder / "m.mxq",
-               "--target-device", case.target, "--calib-data-path", calibration)
+               "--target-device", case.target, "--calib-data-path", calibration, "--compile-config",
+               folder / "config.yaml")
     qbcompiler("export-onnx", "--mblt", folder / "m.mblt", "--output", folder / "plain.onnx")
     qbcompiler("export-onnx", "--mxq", folder / "m.mxq", "--output", folder / "qdq.onnx")
     plain = ort.Session(str(folder / "plain.onnx"), runtime=runtime)
     qdq = ort.Session(str(folder / "qdq.onnx"), runtime=runtime)
-    one = plain.run(write_samples(folder / "one", case.inputs, 1, seed=3)[0])["y"]
+    one = plain.run(write_samples(folder / "one", case.inputs, 1, 3, case.mean)[0])["y"]
     count = max(1, -(-elements // one.size))
-    samples = write_samples(folder / "data", case.inputs, count, seed=4)
+    samples = write_samples(folder / "data", case.inputs, count, 4, case.mean)
     qbcompiler("run", "--mxq", folder / "m.mxq", "--data", folder / "data", "--output",
                folder / "simulated")
     qbcompiler("run", "--mblt", folder / "m.mblt", "--data", folder / "one", "--output",

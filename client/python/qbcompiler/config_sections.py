@@ -75,8 +75,11 @@ class CalibrationHistogramConfig(ConfigModel):
     """`histogram` of CalibrationConfig."""
 
     objective: Literal["mse", "kl", "percentile"] = Field(
-        "mse", description="what mode 2 minimizes")
-    bins: int = Field(2048, ge=128, le=65536, description="bins of mode 2")
+        "mse",
+        description="how mode 2 chooses: least squared error, least divergence, or maxPercentile.percentile")
+    bins: int = Field(
+        2048, ge=128, le=65536,
+        description="bins of mode 2 on each side of zero; rounded up to a power of two")
 
 
 class CalibrationGroupLutConfig(ConfigModel):
