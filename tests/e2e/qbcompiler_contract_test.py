@@ -72,6 +72,14 @@ class Contract(unittest.TestCase):
             for flag, (_, _, text) in shown.items():
                 self.assertGreater(len(text), 12, (command["name"], flag))
 
+    def test_every_flag_of_the_help_is_in_the_table(self):
+        """Or no other test here would hold it to anything."""
+        for command in self.built:
+            shown = self.flags_in_help(command["name"])
+            self.assertEqual(sorted(set(shown) - set(command["flags"])), [], command["name"])
+        listed = re.findall(r"\n  ([a-z][a-z-]*)  +\S", self.overview)
+        self.assertEqual(sorted(listed), sorted(command["name"] for command in TABLE["commands"]))
+
     def test_every_help_teaches(self):
         for command in self.built:
             text = self.help[command["name"]]
