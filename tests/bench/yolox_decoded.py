@@ -1,15 +1,16 @@
 #!/usr/bin/python3
 """A detector with its decode inside: writes yolox_nano_decoded.onnx and compiles it with CPU offloading.
 
-    QBC_MODELS=DIR tests/bench/yolox_decoded.py [--set FOLDER] [--bin build/release/bin] [--output FILE]
-                                                [--compile-config FILE]
+    QBC_MODELS=DIR tests/bench/yolox_decoded.py [--set FOLDER] [--all] [--bin build/release/bin]
+                                                [--output FILE] [--compile-config FILE]
 
 DIR holds yolox_nano/yolox_nano.onnx, whose output [1, 3549, 85] is raw: centre and size of a box in its
 cell's units, objectness, 80 class scores. The script appends what an application would do with it (cells
 to pixels, corners, scores, NonMaxSuppression) with python3-onnx, compiles the result, and compares the
 boxes that the executable keeps with those of ONNX Runtime in float: how many of those that the float model
 scores over 0.3 are found again. FOLDER has calib/ and eval/ with pictures as float32 .npy of [1, 3, 416, 416]
-(default: seeded blobs, which show that everything runs, not how accurate it is).
+(default: seeded blobs, which show that everything runs, not how accurate it is). With --all the boxes are
+those of all pictures, calib/ included.
 """
 import argparse
 import json
@@ -128,9 +129,19 @@ def read_outputs(folder):
     return {path.stem: np.load(path) for path in folder.iterdir()}
 
 
+def run_all(binary, folder, sets):
+    """(sample, outputs of the executable) of every sample."""
+    for number, samples in enumerate(sets):
+        results = folder / f"results_{number}"
+        qbcompiler(binary, "run", "--mxq", folder / "m.mxq", "--data", samples, "--output", results)
+        for path in sorted(samples.glob("*.npy")):
+            yield path, read_outputs(results / path.stem)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--set", help="folder with calib/ and eval/")
+    parser.add_argument("--all", action="store_true", help="count the pictures of calib/ too")
     parser.add_argument("--compile-config")
     parser.add_argument("--bin", default="build/release/bin")
     parser.add_argument("--output", help="keep the model here")
@@ -155,14 +166,12 @@ def main():
                    "--target-device", "aries-rb", "--cpu-offload", "--calib-data-path", calibration, *settings)
         stages = json.loads(qbcompiler(binary, "info", "--mxq", folder / "m.mxq")) or {}
         print("stages:", [stage["name"] for stage in stages.get("stages", [])])
-        qbcompiler(binary, "run", "--mxq", folder / "m.mxq", "--data", samples, "--output",
-                   folder / "ours")
         session = ort.Session(str(model), threads=2)
         total = found = extra = kept_by_us = 0
-        for path in sorted(samples.glob("*.npy")):
+        for path, outputs in run_all(binary, folder, [samples, calibration] if options.all else [samples]):
             image = np.load(path).astype(np.float32).reshape(1, 3, SIZE, SIZE)
             expected = kept(session.run({session.inputs[0][0]: image}))
-            ours = kept(read_outputs(folder / "ours" / path.stem))
+            ours = kept(outputs)
             counted = [box for box in expected if box[2] > COUNTED_SCORE]
             ours_counted = [box for box in ours if box[2] > COUNTED_SCORE]
             total += len(counted)
