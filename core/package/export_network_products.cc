@@ -39,10 +39,18 @@ std::string RealWeights(NetworkExporter& out, const Layer& layer, const ConvPara
     codes = builder.AddConstant(name, weights);
   }
   const int64_t count = static_cast<int64_t>(p.weight_scales.size());
-  return builder.AddNode(
-      "DequantizeLinear", absl::StrCat(name, "/real"),
-      {codes, builder.AddFloats(absl::StrCat(name, "/scales"), {count}, p.weight_scales)},
-      {{"axis", axis}});
+  std::vector<std::string> operands = {
+      codes, builder.AddFloats(absl::StrCat(name, "/scales"), {count}, p.weight_scales)};
+  if (p.weight_bits == 8) {
+    // ONNX Runtime, where it multiplies unsigned bytes for exactness, adds one zero point for all
+    // scales when there is none, and then refuses its own graph.
+    operands.push_back(builder.AddConstant(
+        absl::StrCat(name, "/zero_points"),
+        Tensor::Of<int8_t>(DType::kInt8, Shape{count},
+                           std::vector<int8_t>(static_cast<size_t>(count), 0))));
+  }
+  return builder.AddNode("DequantizeLinear", absl::StrCat(name, "/real"), operands,
+                         {{"axis", axis}});
 }
 
 // int32 at input scale x weight scale; a plain float where sums are wider than 32 bits.

@@ -9,8 +9,10 @@
 #include "core/passes/canonicalize_arithmetic.h"
 #include "core/passes/convert_layout.h"
 #include "core/passes/fold_affine.h"
+#include "core/passes/fold_attention_scale.h"
 #include "core/passes/fold_constants.h"
 #include "core/passes/fold_padding.h"
+#include "core/passes/fold_rotation_sign.h"
 #include "core/passes/fold_transpose_into_product.h"
 #include "core/passes/fuse_activation.h"
 #include "core/passes/lower_affine.h"
@@ -18,7 +20,10 @@
 #include "core/passes/lower_gather.h"
 #include "core/passes/merge_movement.h"
 #include "core/passes/raise_activation.h"
+#include "core/passes/raise_function.h"
 #include "core/passes/raise_global_pooling.h"
+#include "core/passes/raise_normalization.h"
+#include "core/passes/raise_pixel_shuffle.h"
 #include "core/passes/remove_no_ops.h"
 
 namespace qb {
@@ -57,11 +62,22 @@ constexpr auto kPasses = std::to_array<PassRow>({
     {PassStage::kSimplify, "canonicalize_arithmetic", Plain<CanonicalizeArithmetic>},
     // Before fold_affine, which would take the shift of a spelled-out HardSigmoid for a bias.
     {PassStage::kSimplify, "raise_activation", Plain<RaiseActivation>},
+    // After it: what is left of other spellings.
+    {PassStage::kSimplify, "raise_function", Plain<RaiseFunction>},
+    // After merge_movement, which joins what stands between its three operators.
+    {PassStage::kSimplify, "raise_pixel_shuffle", Plain<RaisePixelShuffle>},
+    // Before fold_affine, which would take scale and shift of a spelled-out normalization for the
+    // next product's.
+    {PassStage::kSimplify, "raise_normalization", Plain<RaiseNormalization>},
     // Before fold_affine, which folds what it makes.
     {PassStage::kSimplify, "lower_batch_norm", Plain<LowerBatchNorm>},
     // Before fuse_activation: a scale between convolution and clamp hides the pattern, and a clamp
     // inside a convolution stops the scale.
     {PassStage::kSimplify, "fold_affine", Plain<FoldAffine>},
+    // After fold_affine, which folds the factors that have a product beside them.
+    {PassStage::kSimplify, "fold_attention_scale", Plain<FoldAttentionScale>},
+    // After canonicalize_arithmetic, which puts the table second.
+    {PassStage::kSimplify, "fold_rotation_sign", Plain<FoldRotationSign>},
     // After fold_affine: a shift moves into a convolution only as long as that does not pad.
     {PassStage::kSimplify, "fold_padding", Plain<FoldPadding>},
     {PassStage::kSimplify, "fuse_activation", Plain<FuseActivation>},

@@ -70,40 +70,6 @@ absl::Status LowerSlice(Lowering& lowering, const Node* node) {
   return AddMove(lowering, node, std::move(params));
 }
 
-absl::Status LowerGather(Lowering& lowering, const Node* node) {
-  const Node* data = node->operand(0);
-  const Node* indices = node->operand(1);
-  const int64_t axis = node->attrs<GatherAttrs>().axis;
-  if (data->is_constant() || !indices->is_constant() || indices->shape().elements() == 0) {
-    return UnsupportedLayer(*node, "constant data or varying indices; the reverse is accepted");
-  }
-  const std::vector<int64_t> picked = IndexValues(indices->constant(), data->shape()[axis]);
-  const int64_t step = picked.size() > 1 ? picked[1] - picked[0] : 1;
-  for (size_t i = 0; i < picked.size(); ++i) {
-    if (picked[i] < 0 || picked[i] >= data->shape()[axis] ||
-        picked[i] != picked[0] + static_cast<int64_t>(i) * step || step == 0) {
-      return UnsupportedLayer(*node, "indices that are not evenly spaced within the axis");
-    }
-  }
-  integer::SliceParams slice;
-  slice.start.assign(static_cast<size_t>(data->shape().rank()), 0);
-  slice.step.assign(slice.start.size(), 1);
-  slice.start[static_cast<size_t>(axis)] = picked[0];
-  slice.step[static_cast<size_t>(axis)] = step;
-  Shape sliced = data->shape();
-  sliced[axis] = static_cast<int64_t>(picked.size());
-  if (sliced == node->shape()) {
-    return AddMove(lowering, node, std::move(slice));
-  }
-  // The indices' rank is not 1: their shape replaces the axis.
-  const std::string name = absl::StrCat(node->name(), "/slice");
-  const int from = Moved(lowering, node);
-  const int part = lowering.AddTensor(name, sliced, lowering.scale(node));
-  lowering.AddLayer(name, {from}, part, std::move(slice));
-  lowering.AddLayer(node->name(), {part}, lowering.AddValue(node), integer::ReshapeParams{});
-  return absl::OkStatus();
-}
-
 absl::Status LowerPad(Lowering& lowering, const Node* node) {
   const PadAttrs& attrs = node->attrs<PadAttrs>();
   const auto negative = [](int64_t padding) { return padding < 0; };

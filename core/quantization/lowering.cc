@@ -44,6 +44,7 @@ constexpr auto kRows = std::to_array<LoweringRow>({
     {OpKind::kConcatenate, LowerConcatenate},
     {OpKind::kSlice, LowerSlice},
     {OpKind::kGather, LowerGather},
+    {OpKind::kExpand, LowerExpand},
     {OpKind::kPad, LowerPad},
     {OpKind::kResize, LowerResize},
     {OpKind::kDepthToSpace, LowerDepthToSpace},

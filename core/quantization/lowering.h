@@ -96,7 +96,7 @@ absl::Status LowerElementwise(Lowering& lowering, const Node* node);
 absl::Status LowerPRelu(Lowering& lowering, const Node* node);
 absl::Status LowerSoftmax(Lowering& lowering, const Node* node);
 absl::Status LowerNormalization(Lowering& lowering, const Node* node);  // lower_normalization.cc
-absl::Status LowerPooling(Lowering& lowering, const Node* node);  // lower_pooling.cc
+absl::Status LowerPooling(Lowering& lowering, const Node* node);        // lower_pooling.cc
 absl::Status LowerGlobalPooling(Lowering& lowering, const Node* node);
 absl::Status LowerReduce(Lowering& lowering, const Node* node);
 absl::Status LowerReduceMax(Lowering& lowering, const Node* node);
@@ -104,10 +104,11 @@ absl::Status LowerReshape(Lowering& lowering, const Node* node);  // lower_movem
 absl::Status LowerTranspose(Lowering& lowering, const Node* node);
 absl::Status LowerConcatenate(Lowering& lowering, const Node* node);
 absl::Status LowerSlice(Lowering& lowering, const Node* node);
-absl::Status LowerGather(Lowering& lowering, const Node* node);
 absl::Status LowerPad(Lowering& lowering, const Node* node);
 absl::Status LowerResize(Lowering& lowering, const Node* node);
 absl::Status LowerDepthToSpace(Lowering& lowering, const Node* node);
 absl::Status LowerSpaceToDepth(Lowering& lowering, const Node* node);
+absl::Status LowerGather(Lowering& lowering, const Node* node);  // lower_selection.cc
+absl::Status LowerExpand(Lowering& lowering, const Node* node);
 
 }  // namespace qb

@@ -119,6 +119,21 @@ TEST(Quantize, KeepsAnEvenGather) {
             35.0);
 }
 
+TEST(Quantize, KeepsGatherOfAnyPlacesAndExpand) {
+  EXPECT_GT(SqnrOf(R"(
+    x = Input float32[1x5x1x3]
+    i = InputConstant int64[2x3] [3, 1, 1, 0, -1, 2]
+    g = Gather(x, i) {axis=1}
+    e = Expand(g) {shape=[4, 2, 3, 2, 3]}
+    y = Output(e))"),
+            35.0);
+  EXPECT_GT(SqnrOf(R"(
+    x = Input float32[2x1x1x3x1]
+    e = Expand(x) {shape=[2, 3, 4, 3, 5]}
+    y = Output(e))"),
+            35.0);
+}
+
 TEST(Quantize, KeepsSoftmaxOnAnyAxis) {
   EXPECT_GT(SqnrOf("x = Input float32[1x3x10]\ns = Softmax(x) {axis=2}\ny = Output(s)"), 30.0);
   EXPECT_GT(SqnrOf("x = Input float32[1x10x3]\ns = Softmax(x) {axis=1}\ny = Output(s)"), 30.0);

@@ -47,6 +47,6 @@ Finding LoneBatchnorm(const Node& node, const SupportContext& context);
 // movement_rules.cc
 Finding ConstantPadding(const Node& node, const SupportContext& context);
 Finding ImageResize(const Node& node, const SupportContext& context);
-Finding EvenIndices(const Node& node, const SupportContext& context);
+Finding ConstantIndices(const Node& node, const SupportContext& context);
 
 }  // namespace qb

@@ -47,7 +47,7 @@ constexpr auto kConstraints = std::to_array<Constraint>({
      LoneBatchnorm},
     {"reduced-axes", "A maximum is taken over all rows and columns of an image; sums are limited",
      ReducedAxes},
-    {"even-indices", "Elements are picked at constant, evenly spaced places", EvenIndices},
+    {"constant-indices", "Elements are picked at constant places of what varies", ConstantIndices},
 });
 
 }  // namespace

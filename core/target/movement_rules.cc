@@ -42,7 +42,7 @@ Finding ImageResize(const Node& node, const SupportContext&) {
                       to.ToString());
 }
 
-Finding EvenIndices(const Node& node, const SupportContext&) {
+Finding ConstantIndices(const Node& node, const SupportContext&) {
   if (node.op() != OpKind::kGather) {
     return std::nullopt;
   }
@@ -52,14 +52,9 @@ Finding EvenIndices(const Node& node, const SupportContext&) {
     return std::string(data->is_constant() ? "constant data" : "indices that vary");
   }
   const int64_t extent = data->shape()[node.attrs<GatherAttrs>().axis];
-  const std::vector<int64_t> picked = IndexValues(indices->constant(), extent);
-  const int64_t step = picked.size() > 1 ? picked[1] - picked[0] : 1;
-  for (size_t i = 0; i < picked.size(); ++i) {
-    if (picked[i] < 0 || picked[i] >= extent) {
-      return absl::StrCat("index ", picked[i], " of ", extent);
-    }
-    if (step == 0 || picked[i] != picked[0] + static_cast<int64_t>(i) * step) {
-      return std::string("uneven indices");
+  for (const int64_t place : IndexValues(indices->constant(), extent)) {
+    if (place < 0 || place >= extent) {
+      return absl::StrCat("index ", place, " of ", extent);
     }
   }
   return std::nullopt;

@@ -163,22 +163,27 @@ TEST(CheckSupport, InputsAndOutputsMustBeComputable) {
                   HasSubstr("z: The NPU computes what depends on an input")));
 }
 
-TEST(CheckSupport, MaximaAndPicksOfEvenPlaces) {
+TEST(CheckSupport, MaximaAndPicksOfConstantPlaces) {
   EXPECT_THAT(Reasons(R"(
     x = Input float32[1x4x4x3]
     even = InputConstant int64[2] [2, 0]
     uneven = InputConstant int64[3] [0, 1, 3]
+    outside = InputConstant int64[3] [0, 1, 4]
     a = ReduceMax(x) {reduce_axes=[1, 2]}
     b = ReduceMax(x) {reduce_axes=[3]}
     c = Gather(x, even) {axis=1}
     d = Gather(x, uneven) {axis=1}
+    e = Gather(x, outside) {axis=1}
+    f = Expand(a) {shape=[1, 4, 4, 3]}
     y0 = Output(a)
     y1 = Output(b)
     y2 = Output(c)
-    y3 = Output(d))",
+    y3 = Output(d)
+    y4 = Output(e)
+    y5 = Output(f))",
                       "aries-rb"),
               ElementsAre(HasSubstr("b: A maximum is taken over all rows"),
-                          HasSubstr("d: Elements are picked at constant, evenly")));
+                          HasSubstr("e: Elements are picked at constant places")));
 }
 
 TEST(CheckSupport, ProductsOfTwoActivationsHaveNoBias) {

@@ -59,6 +59,16 @@ def strided_slice(b):
     return b.op("Slice", ["x", ints([1, 38]), ints([16, -100]), ints([1, 2]), ints([2, -1])])
 
 
+def uneven_gather(b):
+    return b.op("Gather", ["x", b.constant(numpy.array([5, 0, 0, 39, 7], "int64"))], axis=2)
+
+
+def expand(b):
+    """Along two axes that are not neighbours."""
+    sizes = b.constant(numpy.array([1, 8, 40, 30], "int64"))
+    return b.op("Expand", ["x", sizes])
+
+
 def layer_normalization(b):
     scale, bias = (b.constant(b.random.normal(mean, 0.5, 96).astype("float32")) for mean in (1, 0))
     return b.op("LayerNormalization", ["x", scale, bias], axis=-1, epsilon=1e-5)
@@ -119,6 +129,8 @@ CASES = [
     Case("space_to_depth", unary("SpaceToDepth", blocksize=2), EXACT, ONE),
     Case("pad", pad, EXACT, ONE),
     Case("slice", strided_slice, EXACT, ONE),
+    Case("gather_uneven", uneven_gather, EXACT, ONE),
+    Case("expand", expand, EXACT, {"x": [1, 1, 40, 1]}),
     Case("integer_border", conv(pads=[1, 1, 1, 1]), PRODUCT, ONE, "regulus-rb-usb"),
 ]
 

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -17,6 +18,7 @@ import ort  # noqa: E402
 # float32 scale; within 1e-5 of a tie that rounds to the other side, about twice in 10^6 results. Ours is the
 # exact value rounded once: tests/bench/export_ties.py recomputes every such element in whole numbers.
 EXACT, PRODUCT, ROUNDED, FLOAT = 0.0, 1e-5, 1e-5, 1e-4
+BLOCK_BYTES = 64 << 20  # of samples on the disk at a time
 
 
 @dataclasses.dataclass
@@ -128,23 +130,37 @@ def compare(case, folder, elements, runtime):
     plain = ort.Session(str(folder / "plain.onnx"), runtime=runtime)
     qdq = ort.Session(str(folder / "qdq.onnx"), runtime=runtime)
     one = plain.run(write_samples(folder / "one", case.inputs, 1, 3, case.mean)[0])["y"]
-    count = max(1, -(-elements // one.size))
-    samples = write_samples(folder / "data", case.inputs, count, 4, case.mean)
-    qbcompiler("run", "--mxq", folder / "m.mxq", "--data", folder / "data", "--output",
-               folder / "simulated")
     qbcompiler("run", "--mblt", folder / "m.mblt", "--data", folder / "one", "--output",
                folder / "float")
-    scale = output_scale(folder / "m.mxq")
     result = Comparison(0, 0, 0, relative_error(outputs_of(folder / "float", 1)[0][""], one))
-    for sample, simulated in zip(samples, outputs_of(folder / "simulated", count)):
+    scale = output_scale(folder / "m.mxq")
+    sample_bytes = sum(4 * int(np.prod(shape)) for shape in case.inputs.values())
+    left = max(1, -(-elements // one.size))
+    block = 0
+    while left > 0:
+        count = min(left, max(1, BLOCK_BYTES // sample_bytes))
+        compare_block(case, folder, (block, count), qdq, scale, result)
+        left -= count
+        block += 1
+    plain.close()
+    qdq.close()
+    return result
+
+
+def compare_block(case, folder, numbers, qdq, scale, result):
+    """Adds the block's `numbers` (which one, how many samples) to the result."""
+    block, count = numbers
+    data, simulated_folder = folder / f"data_{block}", folder / f"simulated_{block}"
+    samples = write_samples(data, case.inputs, count, 4 + block, case.mean)
+    qbcompiler("run", "--mxq", folder / "m.mxq", "--data", data, "--output", simulated_folder)
+    for sample, simulated in zip(samples, outputs_of(simulated_folder, count)):
         expected = qdq.run(sample)["y"]
         steps = np.rint((simulated[""].astype(np.float64) - expected) / scale).astype(np.int64)
         result.elements += steps.size
         result.off += int(np.count_nonzero(steps))
         result.most_steps = max(result.most_steps, int(np.abs(steps).max()))
-    plain.close()
-    qdq.close()
-    return result
+    shutil.rmtree(data)
+    shutil.rmtree(simulated_folder)
 
 
 def output_scale(mxq):
