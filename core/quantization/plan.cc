@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +14,7 @@
 #include "core/ops/op_def.h"
 #include "core/quantization/copied_operand.h"
 #include "core/quantization/linear_form.h"
+#include "core/quantization/masked_scores.h"
 #include "core/quantization/scale_groups.h"
 
 namespace qb {
@@ -22,6 +24,13 @@ constexpr double kLargestFill = 1e30;
 // 16-bit codes reach beyond the largest magnitude seen: what they lose is one bit of fifteen, what
 // they keep is everything that new data bring.
 constexpr double kWideHeadroom = 2.0;
+
+void KeepWithin(double most, GroupMember& member) {
+  member.threshold = std::min(member.threshold, most);
+  member.wide_threshold = std::min(member.wide_threshold, kWideHeadroom * most);
+  member.low = std::max(member.low, -most);
+  member.high = std::min(member.high, most);
+}
 
 }  // namespace
 
@@ -148,6 +157,13 @@ GroupMember QuantizationPlan::MemberOf(const Node* node, const CalibrationTable&
       member.low = std::min(0.0, std::max<double>(statistics.low, proven.low));
       member.high = std::max(0.0, std::min<double>(statistics.high, proven.high));
       member.threshold = std::max(member.high, -member.low);
+    }
+    const std::optional<double> most =
+        MaskedScoresThreshold(*node, table, [this](const Node* operand) -> const Node* {
+          return scale_sources_.contains(operand) ? ScaleSource(operand) : nullptr;
+        });
+    if (most.has_value()) {
+      KeepWithin(*most, member);
     }
   } else if (node == ScaleSource(node)) {
     member.fixed = true;  // a softmax: 0 .. 255 / 256

@@ -139,6 +139,21 @@ TEST(Quantize, KeepsSoftmaxOnAnyAxis) {
   EXPECT_GT(SqnrOf("x = Input float32[1x10x3]\ns = Softmax(x) {axis=1}\ny = Output(s)"), 30.0);
 }
 
+// With codes for the mask's range all scores were one code, and the softmax a plain mean.
+TEST(Quantize, KeepsScoresBesideAMask) {
+  const std::string start = R"(
+    x = Input float32[1x4x8]
+    mask = InputConstant float32[4x8] [0, -10000, 0, 0, 0, 0, -10000, -10000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -10000, 0, 0, 0, 0, -10000, -10000, 0, 0, 0, 0, 0, 0]
+  )";
+  EXPECT_GT(SqnrOf(start + "a = Adding(x, mask)\ns = Softmax(a) {axis=2}\ny = Output(s)"), 25.0);
+  EXPECT_GT(SqnrOf(start + "a = Adding(x, mask)\ns = Softmax(a) {axis=2, beta=2.0}\ny = Output(s)"),
+            25.0);
+  // A sum that something else reads keeps its range.
+  EXPECT_GT(
+      SqnrOf(start + "a = Adding(x, mask)\ns = Softmax(a) {axis=2}\ny = Output(a)\nz = Output(s)"),
+      35.0);
+}
+
 TEST(Quantize, KeepsLayerAndRmsNormalization) {
   const std::string start = R"(
     x = Input float32[1x5x16]
