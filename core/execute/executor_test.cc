@@ -200,7 +200,7 @@ TEST(FloatExecutor, ReusesBuffers) {
   absl::StrAppend(&text, "  y = Output(", last, ")\n}");
   const Graph graph = Parse(text.c_str());
   QB_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<FloatExecutor> executor, CreateCpuExecutor(graph));
-  const int64_t value_bytes = 64 * 64 * 16 * 4;
+  const int64_t value_bytes = int64_t{64} * 64 * 16 * 4;
   EXPECT_THAT(executor->largest_live_bytes(), Le(3 * value_bytes));
   EXPECT_EQ(executor->arena_bytes(), executor->largest_live_bytes());
 }

@@ -46,19 +46,7 @@ absl::Status CheckFunctions(const RecurrentAttrs& attrs, int64_t directions,
   return absl::OkStatus();
 }
 
-absl::Status CheckOperand(const InferenceInput& input, int64_t index, const TensorType& wanted) {
-  if (input.type(index) != wanted) {
-    return absl::InvalidArgumentError(absl::StrCat("operand ", index, " is ",
-                                                   input.type(index).ToString(),
-                                                   "; accepted: ", wanted.ToString()));
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<TensorType> InferRecurrent(const InferenceInput& input, OpKind kind) {
-  const auto& attrs = input.attributes<RecurrentAttrs>();
-  const RecurrentForm form = FormOf(kind);
-  const TensorType& x = input.type(RecurrentAttrs::kInput);
+absl::Status CheckInput(const RecurrentAttrs& attrs, const TensorType& x) {
   constexpr int64_t kMostHidden = int64_t{1} << 24;
   if (x.shape.rank() != 3 || !IsFloat(x.dtype) || attrs.hidden_size < 1 ||
       attrs.hidden_size > kMostHidden) {
@@ -66,29 +54,55 @@ absl::StatusOr<TensorType> InferRecurrent(const InferenceInput& input, OpKind ki
         absl::StrCat("the input is ", x.ToString(), " and hidden_size ", attrs.hidden_size,
                      "; accepted: a float type [steps, batch, inputs] and 1 to ", kMostHidden));
   }
-  const int64_t directions = attrs.direction == Direction::kBidirectional ? 2 : 1;
-  const int64_t hidden = attrs.hidden_size;
-  const int64_t rows = form.gates * hidden;
-  QB_RETURN_IF_ERROR(CheckFunctions(attrs, directions, form));
-  const TensorType state = {x.dtype, Shape{directions, x.shape[1], hidden}};
-  QB_RETURN_IF_ERROR(
-      CheckOperand(input, RecurrentAttrs::kW, {x.dtype, Shape{directions, rows, x.shape[2]}}));
-  QB_RETURN_IF_ERROR(
-      CheckOperand(input, RecurrentAttrs::kR, {x.dtype, Shape{directions, rows, hidden}}));
-  QB_RETURN_IF_ERROR(
-      CheckOperand(input, RecurrentAttrs::kB, {x.dtype, Shape{directions, 2 * rows}}));
-  QB_RETURN_IF_ERROR(CheckOperand(input, RecurrentAttrs::kInitialH, state));
+  return absl::OkStatus();
+}
+
+struct WantedOperand {
+  int64_t index;
+  TensorType type;
+};
+
+// What the operands after the input must be; the lengths of the sequences may be left out.
+std::vector<WantedOperand> WantedOperands(const InferenceInput& input, OpKind kind,
+                                          int64_t directions) {
+  const TensorType& x = input.type(RecurrentAttrs::kInput);
+  const int64_t batch = x.shape[1];
+  const int64_t hidden = input.attributes<RecurrentAttrs>().hidden_size;
+  const int64_t rows = FormOf(kind).gates * hidden;
+  const TensorType state = {x.dtype, Shape{directions, batch, hidden}};
+  std::vector<WantedOperand> wanted = {
+      {RecurrentAttrs::kW, {x.dtype, Shape{directions, rows, x.shape[2]}}},
+      {RecurrentAttrs::kR, {x.dtype, Shape{directions, rows, hidden}}},
+      {RecurrentAttrs::kB, {x.dtype, Shape{directions, 2 * rows}}},
+      {RecurrentAttrs::kInitialH, state},
+  };
   int64_t lengths = RecurrentAttrs::kInitialC;
   if (kind == OpKind::kLSTM) {
-    QB_RETURN_IF_ERROR(CheckOperand(input, RecurrentAttrs::kInitialC, state));
-    QB_RETURN_IF_ERROR(
-        CheckOperand(input, RecurrentAttrs::kPeepholes, {x.dtype, Shape{directions, 3 * hidden}}));
+    wanted.push_back({RecurrentAttrs::kInitialC, state});
+    wanted.push_back({RecurrentAttrs::kPeepholes, {x.dtype, Shape{directions, 3 * hidden}}});
     lengths = RecurrentAttrs::kPeepholes + 1;
   }
   if (static_cast<int64_t>(input.operands.size()) > lengths) {
-    QB_RETURN_IF_ERROR(CheckOperand(input, lengths, {DType::kInt32, Shape{x.shape[1]}}));
+    wanted.push_back({lengths, {DType::kInt32, Shape{batch}}});
   }
-  Shape result = {x.shape[0] + form.states, directions, x.shape[1], hidden};
+  return wanted;
+}
+
+absl::StatusOr<TensorType> InferRecurrent(const InferenceInput& input, OpKind kind) {
+  const auto& attrs = input.attributes<RecurrentAttrs>();
+  const RecurrentForm form = FormOf(kind);
+  const TensorType& x = input.type(RecurrentAttrs::kInput);
+  QB_RETURN_IF_ERROR(CheckInput(attrs, x));
+  const int64_t directions = attrs.direction == Direction::kBidirectional ? 2 : 1;
+  QB_RETURN_IF_ERROR(CheckFunctions(attrs, directions, form));
+  for (const auto& [index, type] : WantedOperands(input, kind, directions)) {
+    if (input.type(index) != type) {
+      return absl::InvalidArgumentError(absl::StrCat("operand ", index, " is ",
+                                                     input.type(index).ToString(),
+                                                     "; accepted: ", type.ToString()));
+    }
+  }
+  Shape result = {x.shape[0] + form.states, directions, x.shape[1], attrs.hidden_size};
   QB_RETURN_IF_ERROR(CheckedElements(result.dims()).status());
   return TensorType{x.dtype, std::move(result)};
 }

@@ -6,37 +6,34 @@
 
 namespace qb::server {
 
-JobsStream::JobsStream(JobStore& store, WatchHub& hub, const Clock& clock, JobQuery query,
-                       int64_t after_revision, int64_t idle_ms, WatchHub::Wake wake,
-                       std::function<void(pb::Job&)> explain)
+JobsStream::JobsStream(JobStore& store, WatchHub& hub, const Clock& clock, JobsWatch watch,
+                       WatchHub::Wake wake)
     : store_(store),
       hub_(hub),
       clock_(clock),
-      query_(std::move(query)),
-      idle_ms_(idle_ms),
-      explain_(std::move(explain)),
+      watch_(std::move(watch)),
       ticket_(hub.Subscribe(WatchHub::kAllJobs, std::move(wake))),
-      revision_(after_revision),
+      revision_(watch_.after_revision),
       sent_ms_(clock.MonotonicMs()) {}
 
 JobsStream::~JobsStream() { hub_.Unsubscribe(ticket_); }
 
 absl::StatusOr<StreamStep> JobsStream::Next(qbc::v1::WatchJobsResponse& frame) {
   frame.clear_jobs();
-  QB_ASSIGN_OR_RETURN(ChangedJobs changed, store_.ReadChangedJobs(query_, revision_));
+  QB_ASSIGN_OR_RETURN(ChangedJobs changed, store_.ReadChangedJobs(watch_.query, revision_));
   const int64_t now_ms = clock_.MonotonicMs();
   if (changed.jobs.empty()) {
     if (hub_.closing()) {
       return absl::UnavailableError(
           "the server is shutting down: watch again after the last revision you have");
     }
-    if (now_ms - sent_ms_ < idle_ms_) {
+    if (now_ms - sent_ms_ < watch_.idle_ms) {
       return StreamStep::kWait;
     }
   }
   revision_ = changed.revision;
   for (pb::Job& job : changed.jobs) {
-    explain_(job);
+    watch_.explain(job);
     *frame.add_jobs() = std::move(job);
   }
   frame.set_revision(revision_);

@@ -14,14 +14,21 @@
 
 namespace qb::server {
 
+// What is watched and how.
+struct JobsWatch {
+  JobQuery query;  // without states; its limit is the size of a frame
+  int64_t after_revision = 0;
+  // Longest silence: then an empty frame goes out.
+  int64_t idle_ms = 15'000;
+  std::function<void(pb::Job&)> explain;  // may add to each job
+};
+
 // One thread at a time. Holds at most one frame; what a slow reader missed is read from the store
 // as it is then. Subscribed to the hub while it lives.
 class JobsStream final : public FrameSource<qbc::v1::WatchJobsResponse> {
  public:
-  // `query` without states; its limit is the size of a frame. `explain` may add to each job.
-  JobsStream(JobStore& store, WatchHub& hub, const Clock& clock, JobQuery query,
-             int64_t after_revision, int64_t idle_ms, WatchHub::Wake wake,
-             std::function<void(pb::Job&)> explain);
+  JobsStream(JobStore& store, WatchHub& hub, const Clock& clock, JobsWatch watch,
+             WatchHub::Wake wake);
   ~JobsStream() override;
 
   // Errors: those of the store; Unavailable when the server ends.
@@ -31,9 +38,7 @@ class JobsStream final : public FrameSource<qbc::v1::WatchJobsResponse> {
   JobStore& store_;
   WatchHub& hub_;
   const Clock& clock_;
-  const JobQuery query_;
-  const int64_t idle_ms_;
-  const std::function<void(pb::Job&)> explain_;
+  const JobsWatch watch_;
   const int64_t ticket_;
   int64_t revision_;
   int64_t sent_ms_;

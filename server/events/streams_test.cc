@@ -34,9 +34,9 @@ class StreamsTest : public testing::StoreFixture {
     JobQuery query;
     query.tenant = "default";
     query.limit = limit;
-    return std::make_unique<JobsStream>(
-        *store_, hub_, clock_, query, after_revision, 15'000, [this] { ++woken_; },
-        [](pb::Job&) {});
+    return std::make_unique<JobsStream>(*store_, hub_, clock_,
+                                        JobsWatch{query, after_revision, 15'000, [](pb::Job&) {}},
+                                        [this] { ++woken_; });
   }
 
   // Ids and states of one frame; empty for a wait.

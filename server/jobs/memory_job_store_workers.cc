@@ -185,19 +185,22 @@ void MemoryJobStore::End(MemoryExecution& execution, const Completion& completio
   } else if (completion.outcome == pb::ATTEMPT_OUTCOME_FAILED) {
     tables_.Fail(execution, pb::JOB_STATE_FAILED, completion.now_ms, failure);
   } else if (cancelling) {
-    tables_.Lose(execution, options_.retry, random, FailureCode::kCancelled, "", completion.now_ms);
+    tables_.Lose(execution, options_.retry,
+                 {FailureCode::kCancelled, "", completion.now_ms, random});
   } else if (completion.outcome == pb::ATTEMPT_OUTCOME_RELEASED) {
     execution.run_after_ms = 0;
     tables_.notice.leasable_from_ms = 0;
     tables_.EnterState(execution, pb::JOB_STATE_QUEUED, completion.now_ms,
                        "the worker gave the attempt back");
   } else if (completion.outcome == pb::ATTEMPT_OUTCOME_CANCELLED) {
-    tables_.Lose(execution, options_.retry, random, FailureCode::kWorkerLost,
-                 "the compile was interrupted on the worker", completion.now_ms);
+    tables_.Lose(execution, options_.retry,
+                 {FailureCode::kWorkerLost, "the compile was interrupted on the worker",
+                  completion.now_ms, random});
   } else {
-    tables_.Lose(execution, options_.retry, random,
-                 has_reason ? static_cast<FailureCode>(failure.reason()) : FailureCode::kWorkerLost,
-                 completion.failure.message(), completion.now_ms);
+    const FailureCode code =
+        has_reason ? static_cast<FailureCode>(failure.reason()) : FailureCode::kWorkerLost;
+    tables_.Lose(execution, options_.retry,
+                 {code, completion.failure.message(), completion.now_ms, random});
   }
 }
 
@@ -243,7 +246,8 @@ absl::Status MemoryJobStore::LoseAttempts(absl::Span<const AttemptKey> keys,
     MemoryExecution* execution = tables_.FindCurrent(key);
     if (execution != nullptr) {
       tables_.attempts.at(key.fence).state = MemoryAttemptState::kLost;
-      tables_.LoseWorker(*execution, options_.retry, random, reason, now_ms);
+      tables_.LoseWorker(*execution, options_.retry,
+                         {FailureCode::kWorkerLost, reason, now_ms, random});
     }
   }
   Tell();

@@ -171,22 +171,23 @@ void MemoryTables::Succeed(MemoryExecution& execution, const Completion& complet
   AddEvent(execution, completion.now_ms, std::move(event));
 }
 
-void MemoryTables::LoseWorker(MemoryExecution& execution, const RetryPolicy& policy, double random,
-                              absl::string_view reason, int64_t now_ms) {
+void MemoryTables::LoseWorker(MemoryExecution& execution, const RetryPolicy& policy,
+                              const AttemptLoss& loss) {
   if (execution.state != pb::JOB_STATE_CANCELLING && ++execution.deaths >= policy.max_deaths) {
-    Fail(execution, pb::JOB_STATE_FAILED, now_ms,
+    Fail(execution, pb::JOB_STATE_FAILED, loss.now_ms,
          MakeFailure(
              FailureCode::kPoison,
-             absl::StrCat("attempt ", execution.attempt, ": ", reason, "; ", execution.deaths,
+             absl::StrCat("attempt ", execution.attempt, ": ", loss.reason, "; ", execution.deaths,
                           " workers went away while they ran this job: it is not tried "
                           "again unless it is submitted again")));
     return;
   }
-  Lose(execution, policy, random, FailureCode::kWorkerLost, reason, now_ms);
+  Lose(execution, policy, loss);
 }
 
-void MemoryTables::Lose(MemoryExecution& execution, const RetryPolicy& policy, double random,
-                        FailureCode code, absl::string_view reason, int64_t now_ms) {
+void MemoryTables::Lose(MemoryExecution& execution, const RetryPolicy& policy,
+                        const AttemptLoss& loss) {
+  const int64_t now_ms = loss.now_ms;
   if (execution.state == pb::JOB_STATE_CANCELLING) {
     Fail(execution, pb::JOB_STATE_CANCELLED, now_ms,
          MakeFailure(FailureCode::kCancelled,
@@ -197,9 +198,9 @@ void MemoryTables::Lose(MemoryExecution& execution, const RetryPolicy& policy, d
   }
   if (++execution.losses > policy.max_losses) {
     Fail(execution, pb::JOB_STATE_FAILED, now_ms,
-         MakeFailure(code,
-                     absl::StrCat("attempt ", execution.attempt, ": ", reason, "; this was loss ",
-                                  execution.losses, ", a job survives ", policy.max_losses)));
+         MakeFailure(loss.code, absl::StrCat("attempt ", execution.attempt, ": ", loss.reason,
+                                             "; this was loss ", execution.losses,
+                                             ", a job survives ", policy.max_losses)));
     return;
   }
   int64_t longest_ms = policy.base_wait_ms;
@@ -207,10 +208,11 @@ void MemoryTables::Lose(MemoryExecution& execution, const RetryPolicy& policy, d
     longest_ms *= 2;
   }
   longest_ms = std::min(longest_ms, policy.max_wait_ms);
-  execution.run_after_ms = now_ms + static_cast<int64_t>(random * static_cast<double>(longest_ms));
+  execution.run_after_ms =
+      now_ms + static_cast<int64_t>(loss.random * static_cast<double>(longest_ms));
   notice.leasable_from_ms =
       std::min(notice.leasable_from_ms.value_or(execution.run_after_ms), execution.run_after_ms);
-  EnterState(execution, pb::JOB_STATE_RETRY_WAIT, now_ms, reason);
+  EnterState(execution, pb::JOB_STATE_RETRY_WAIT, now_ms, loss.reason);
 }
 
 void MemoryTables::Leave(MemoryJob& job, pb::JobState state, int64_t now_ms,

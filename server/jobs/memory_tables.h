@@ -97,10 +97,8 @@ struct MemoryTables {
   void Fail(MemoryExecution& execution, pb::JobState state, int64_t now_ms,
             const pb::JobFailure& failure);
   void Succeed(MemoryExecution& execution, const Completion& completion);
-  void Lose(MemoryExecution& execution, const RetryPolicy& policy, double random, FailureCode code,
-            absl::string_view reason, int64_t now_ms);
-  void LoseWorker(MemoryExecution& execution, const RetryPolicy& policy, double random,
-                  absl::string_view reason, int64_t now_ms);
+  void Lose(MemoryExecution& execution, const RetryPolicy& policy, const AttemptLoss& loss);
+  void LoseWorker(MemoryExecution& execution, const RetryPolicy& policy, const AttemptLoss& loss);
   // Ends one job of several.
   void Leave(MemoryJob& job, pb::JobState state, int64_t now_ms, const pb::JobFailure& failure);
   // Priority and patience follow those of the jobs.

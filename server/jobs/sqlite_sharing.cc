@@ -163,21 +163,21 @@ absl::StatusOr<bool> HasOtherJobs(SqliteConnection& db, int64_t execution, int64
   return query.Step();
 }
 
-absl::Status LeaveExecution(WriteTx& tx, const ExecutionRow& row, int64_t job, pb::JobState state,
-                            int64_t now_ms, const pb::JobFailure& failure) {
+absl::Status LeaveExecution(WriteTx& tx, const ExecutionRow& row, int64_t job,
+                            const EarlyEnd& end) {
   pb::JobEvent event;
   event.set_seq(row.last_seq + 1);
   event.set_attempt(row.attempt);
-  SetTime(now_ms, event.mutable_time());
-  event.mutable_error()->set_state(state);
-  *event.mutable_error()->mutable_failure() = failure;
+  SetTime(end.now_ms, event.mutable_time());
+  event.mutable_error()->set_state(end.state);
+  *event.mutable_error()->mutable_failure() = end.failure;
   QB_RETURN_IF_ERROR(
       tx.db
           .Prepare("UPDATE job SET state = ?, finished_ms = ?, failure = ?, detached_seq = ?, "
                    "end_event = ? WHERE id = ?")
-          .Int(state)
-          .Int(now_ms)
-          .Blob(failure.SerializeAsString())
+          .Int(end.state)
+          .Int(end.now_ms)
+          .Blob(end.failure.SerializeAsString())
           .Int(row.last_seq)
           .Blob(event.SerializeAsString())
           .Int(job)

@@ -34,9 +34,14 @@ absl::Status RememberResult(WriteTx& tx, ExecutionRow& row, const Completion& co
 
 // Whether jobs other than `job` wait for the execution.
 absl::StatusOr<bool> HasOtherJobs(SqliteConnection& db, int64_t execution, int64_t job);
+// How a job ends before its execution has.
+struct EarlyEnd {
+  pb::JobState state;
+  int64_t now_ms;
+  pb::JobFailure failure;
+};
 // Ends `job` alone: its execution goes on for the others.
-absl::Status LeaveExecution(WriteTx& tx, const ExecutionRow& row, int64_t job, pb::JobState state,
-                            int64_t now_ms, const pb::JobFailure& failure);
+absl::Status LeaveExecution(WriteTx& tx, const ExecutionRow& row, int64_t job, const EarlyEnd& end);
 // Priority and patience of the execution are the highest of its jobs.
 absl::Status FollowJobs(WriteTx& tx, int64_t execution);
 

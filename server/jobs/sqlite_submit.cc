@@ -119,15 +119,10 @@ absl::Status StartOwnWork(WriteTx& tx, const NewJob& job, bool shared) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<LiveAttempt> ReadLiveAttempt(SqliteConnection& db, const ExecutionRow& row) {
-  QB_ASSIGN_OR_RETURN(LeasedAttempt leased,
-                      ReadLeaseRows(db, AttemptKey{row.id, row.attempt, row.fence}));
-  return leased.attempt;
-}
-
-// Ends the work together with the last job that wants it.
-absl::Status CancelExecution(WriteTx& tx, ExecutionRow& row, absl::string_view reason,
-                             const pb::JobFailure& failure, int64_t now_ms, CancelOutcome& out) {
+// Ends the work together with the last job that wants it; returns the attempt that must be told.
+absl::StatusOr<std::optional<LiveAttempt>> CancelExecution(WriteTx& tx, ExecutionRow& row,
+                                                           absl::string_view reason,
+                                                           const EarlyEnd& end) {
   if (IsWaiting(row.state) || row.state == pb::JOB_STATE_RUNNING) {
     QB_RETURN_IF_ERROR(tx.db.Prepare("UPDATE execution SET cancel_reason = ? WHERE id = ?")
                            .Text(reason)
@@ -135,14 +130,16 @@ absl::Status CancelExecution(WriteTx& tx, ExecutionRow& row, absl::string_view r
                            .Run());
   }
   if (IsWaiting(row.state)) {
-    QB_RETURN_IF_ERROR(EndWithFailure(tx, row, pb::JOB_STATE_CANCELLED, now_ms, failure));
+    QB_RETURN_IF_ERROR(EndWithFailure(tx, row, end.state, end.now_ms, end.failure));
   } else if (row.state == pb::JOB_STATE_RUNNING) {
-    QB_RETURN_IF_ERROR(EnterState(tx, row, pb::JOB_STATE_CANCELLING, now_ms, reason));
+    QB_RETURN_IF_ERROR(EnterState(tx, row, pb::JOB_STATE_CANCELLING, end.now_ms, reason));
   }
-  if (row.state == pb::JOB_STATE_CANCELLING) {
-    QB_ASSIGN_OR_RETURN(out.running, ReadLiveAttempt(tx.db, row));
+  if (row.state != pb::JOB_STATE_CANCELLING) {
+    return std::nullopt;
   }
-  return absl::OkStatus();
+  QB_ASSIGN_OR_RETURN(LeasedAttempt leased,
+                      ReadLeaseRows(tx.db, AttemptKey{row.id, row.attempt, row.fence}));
+  return std::move(leased.attempt);
 }
 
 }  // namespace
@@ -178,16 +175,17 @@ absl::StatusOr<CancelOutcome> CancelJob(WriteTx& tx, absl::string_view tenant,
   CancelOutcome out;
   QB_ASSIGN_OR_RETURN(const JobPosition position, ReadPosition(tx.db, tenant, job_id));
   if (!IsTerminal(position.state)) {
-    const pb::JobFailure failure = MakeFailure(
-        FailureCode::kCancelled, reason.empty() ? std::string("cancelled on request")
-                                                : absl::StrCat("cancelled on request: ", reason));
+    const EarlyEnd end = {
+        pb::JOB_STATE_CANCELLED, now_ms,
+        MakeFailure(FailureCode::kCancelled, reason.empty()
+                                                 ? std::string("cancelled on request")
+                                                 : absl::StrCat("cancelled on request: ", reason))};
     QB_ASSIGN_OR_RETURN(ExecutionRow row, LoadExecution(tx.db, position.execution));
     QB_ASSIGN_OR_RETURN(const bool others, HasOtherJobs(tx.db, row.id, position.job));
     if (others) {
-      QB_RETURN_IF_ERROR(
-          LeaveExecution(tx, row, position.job, pb::JOB_STATE_CANCELLED, now_ms, failure));
+      QB_RETURN_IF_ERROR(LeaveExecution(tx, row, position.job, end));
     } else {
-      QB_RETURN_IF_ERROR(CancelExecution(tx, row, reason, failure, now_ms, out));
+      QB_ASSIGN_OR_RETURN(out.running, CancelExecution(tx, row, reason, end));
     }
   }
   QB_ASSIGN_OR_RETURN(out.job, ReadJob(tx.db, tenant, job_id));
@@ -221,11 +219,12 @@ absl::Status ExpireJob(WriteTx& tx, int64_t job, int64_t now_ms) {
   if (row.attempt != 0) {
     return absl::OkStatus();  // leased since it was found
   }
-  const pb::JobFailure failure =
-      MakeFailure(FailureCode::kQueueExpired, "no worker took the job within its queue_ttl");
+  const EarlyEnd end = {
+      pb::JOB_STATE_EXPIRED, now_ms,
+      MakeFailure(FailureCode::kQueueExpired, "no worker took the job within its queue_ttl")};
   QB_ASSIGN_OR_RETURN(const bool others, HasOtherJobs(tx.db, row.id, job));
-  return others ? LeaveExecution(tx, row, job, pb::JOB_STATE_EXPIRED, now_ms, failure)
-                : EndWithFailure(tx, row, pb::JOB_STATE_EXPIRED, now_ms, failure);
+  return others ? LeaveExecution(tx, row, job, end)
+                : EndWithFailure(tx, row, end.state, now_ms, end.failure);
 }
 
 }  // namespace qb::server

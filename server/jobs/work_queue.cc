@@ -179,6 +179,18 @@ void WorkQueue::MakeReady(int64_t now_ms) {
   }
 }
 
+// Null when there is none that may be chosen.
+const WaitingWork* WorkQueue::Oldest(const std::set<std::pair<int64_t, int64_t>>& level,
+                                     int64_t now_ms, const std::set<int64_t>& skip) const {
+  for (const auto& [enqueued_ms, id] : level) {
+    const WaitingWork& work = waiting_.at(id);
+    if (!skip.contains(id) && work.expires_ms > now_ms) {
+      return &work;
+    }
+  }
+  return nullptr;
+}
+
 // The oldest work of each tenant, shape and priority that the worker could run, best first.
 std::vector<WorkQueue::Candidate> WorkQueue::Candidates(const WorkerRoom& room, int64_t now_ms,
                                                         const std::set<int64_t>& skip) {
@@ -189,15 +201,10 @@ std::vector<WorkQueue::Candidate> WorkQueue::Candidates(const WorkerRoom& room, 
       if (!CanRun(room, shape.target, shape.needs)) {
         continue;
       }
-      for (const auto& [priority, queue] : levels) {
-        for (const auto& [enqueued_ms, id] : queue) {
-          const WaitingWork& work = waiting_.at(id);
-          if (skip.contains(id) || work.expires_ms <= now_ms) {
-            continue;
-          }
-          const int effective = EffectivePriority(work, now_ms);
-          candidates.push_back({&work, BandOf(effective), effective, used, tenant.running_cost});
-          break;
+      for (const auto& [priority, level] : levels) {
+        if (const WaitingWork* work = Oldest(level, now_ms, skip); work != nullptr) {
+          const int effective = EffectivePriority(*work, now_ms);
+          candidates.push_back({work, BandOf(effective), effective, used, tenant.running_cost});
         }
       }
     }
@@ -241,6 +248,19 @@ int64_t WorkQueue::FitsFrom(const WorkerRoom& room, const Resources& needs, int6
   return now_ms;
 }
 
+WorkQueue::KeptRoom WorkQueue::KeepRoom(const WorkerRoom& room, const Resources& needs,
+                                        int64_t now_ms) const {
+  KeptRoom kept{FitsFrom(room, needs, now_ms), Free(room)};
+  if (const auto ids = by_worker_.find(room.worker); ids != by_worker_.end()) {
+    for (int64_t id : ids->second) {
+      const RunningWork& running = running_.at(id);
+      kept.spare += running.latest_end_ms <= kept.from_ms ? running.held : Resources();
+    }
+  }
+  kept.spare -= needs;
+  return kept;
+}
+
 // True when `worker` is the one that keeps room for the work.
 bool WorkQueue::Reserve(int64_t id, const std::string& worker, int64_t now_ms) {
   Reservation& reservation = reservations_[id];
@@ -252,45 +272,44 @@ bool WorkQueue::Reserve(int64_t id, const std::string& worker, int64_t now_ms) {
   return true;
 }
 
+// What `work`, for which there is free room, would hold; absent when it would stand in the way of
+// the work that room is kept for.
+std::optional<WorkQueue::Choice> WorkQueue::Fit(const WorkerRoom& room, const WaitingWork& work,
+                                                const Resources& free,
+                                                const std::optional<KeptRoom>& kept,
+                                                int64_t now_ms) {
+  const auto leaves_room = [&](const Resources& held) {
+    return !kept.has_value() || work.run_timeout_ms <= kept->from_ms - now_ms ||
+           kept->spare.Holds(held);
+  };
+  Choice choice{work.id, work.needs, 0};
+  if (work.prefers_gpu && choice.held.gpus == 0 && free.gpus > 0) {
+    choice.held.gpus = 1;
+  }
+  if (!leaves_room(choice.held)) {
+    choice.held = work.needs;  // perhaps without the GPU
+  }
+  if (!leaves_room(choice.held)) {
+    return std::nullopt;
+  }
+  choice.cost = ShareOf(room, choice.held);
+  return choice;
+}
+
 std::optional<WorkQueue::Choice> WorkQueue::Choose(const WorkerRoom& room, int64_t now_ms,
                                                    const std::set<int64_t>& skip) {
   MakeReady(now_ms);
   const Resources free = Free(room);
-  // Room is kept for other work from then on; `spare` is what that work leaves over.
-  std::optional<int64_t> kept_from_ms;
-  Resources spare;
-  const auto leaves_room = [&](const WaitingWork& work, const Resources& held) {
-    return !kept_from_ms.has_value() || work.run_timeout_ms <= *kept_from_ms - now_ms ||
-           spare.Holds(held);
-  };
+  std::optional<KeptRoom> kept;
   for (const Candidate& candidate : Candidates(room, now_ms, skip)) {
     const WaitingWork& work = *candidate.work;
     if (!free.Holds(work.needs)) {
-      if (!kept_from_ms.has_value() && Reserve(work.id, room.worker, now_ms)) {
-        kept_from_ms = FitsFrom(room, work.needs, now_ms);
-        spare = free;
-        if (const auto ids = by_worker_.find(room.worker); ids != by_worker_.end()) {
-          for (int64_t id : ids->second) {
-            const RunningWork& running = running_.at(id);
-            spare += running.latest_end_ms <= *kept_from_ms ? running.held : Resources();
-          }
-        }
-        spare -= work.needs;
+      if (!kept.has_value() && Reserve(work.id, room.worker, now_ms)) {
+        kept = KeepRoom(room, work.needs, now_ms);
       }
-      continue;
+    } else if (std::optional<Choice> choice = Fit(room, work, free, kept, now_ms)) {
+      return choice;
     }
-    Choice choice{work.id, work.needs, 0};
-    if (work.prefers_gpu && choice.held.gpus == 0 && free.gpus > 0) {
-      choice.held.gpus = 1;
-    }
-    if (!leaves_room(work, choice.held)) {
-      choice.held = work.needs;  // perhaps without the GPU
-    }
-    if (!leaves_room(work, choice.held)) {
-      continue;
-    }
-    choice.cost = ShareOf(room, choice.held);
-    return choice;
   }
   return std::nullopt;
 }

@@ -117,6 +117,11 @@ class WorkQueue {
     std::string worker;
     int64_t seen_ms = 0;
   };
+  // Room of a worker that is kept for other work.
+  struct KeptRoom {
+    int64_t from_ms = 0;
+    Resources spare;  // what that work leaves over
+  };
 
   static double Used(const Tenant& tenant, int64_t now_ms);
   Tenant& Enter(const std::string& tenant, int64_t now_ms);
@@ -126,9 +131,15 @@ class WorkQueue {
   void RemoveReady(const WaitingWork& work);
   std::vector<Candidate> Candidates(const WorkerRoom& room, int64_t now_ms,
                                     const std::set<int64_t>& skip);
+  const WaitingWork* Oldest(const std::set<std::pair<int64_t, int64_t>>& level, int64_t now_ms,
+                            const std::set<int64_t>& skip) const;
   Resources Free(const WorkerRoom& room) const;
   int64_t FitsFrom(const WorkerRoom& room, const Resources& needs, int64_t now_ms) const;
+  KeptRoom KeepRoom(const WorkerRoom& room, const Resources& needs, int64_t now_ms) const;
   bool Reserve(int64_t id, const std::string& worker, int64_t now_ms);
+  static std::optional<Choice> Fit(const WorkerRoom& room, const WaitingWork& work,
+                                   const Resources& free, const std::optional<KeptRoom>& kept,
+                                   int64_t now_ms);
 
   std::map<std::string, Tenant> tenants_;
   absl::flat_hash_map<int64_t, WaitingWork> waiting_;

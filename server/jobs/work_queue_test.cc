@@ -74,7 +74,7 @@ TEST_F(WorkQueueTest, AMinuteOfWaitingIsAPointOfPriority) {
 
 TEST_F(WorkQueueTest, AgeIsWorthFiftyPointsAtMost) {
   queue_.Wait(Work(1, "t", 0, 0), 0);
-  const int64_t later = 600 * 60'000;
+  const int64_t later = int64_t{600} * 60'000;
   queue_.Wait(Work(2, "t", 51, later), later);
   EXPECT_THAT(Order(room_, later), ElementsAre(2, 1));
 }

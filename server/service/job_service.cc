@@ -342,9 +342,11 @@ absl::StatusOr<std::unique_ptr<FrameSource<pb::WatchJobsResponse>>> JobService::
   like.set_view(request.view());
   QB_ASSIGN_OR_RETURN(JobQuery query, ToQuery(caller, like, options_));
   query.limit = kWatchedJobsPerFrame;
-  return std::make_unique<JobsStream>(store_, hub_, clock_, std::move(query),
-                                      request.after_revision(), options_.watch.idle_ms,
-                                      std::move(wake), [this](pb::Job& job) { ExplainWait(job); });
+  return std::make_unique<JobsStream>(
+      store_, hub_, clock_,
+      JobsWatch{std::move(query), request.after_revision(), options_.watch.idle_ms,
+                [this](pb::Job& job) { ExplainWait(job); }},
+      std::move(wake));
 }
 
 absl::Status JobService::CountJobs(const Caller& caller, const pb::CountJobsRequest& /*request*/,

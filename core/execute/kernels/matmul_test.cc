@@ -13,14 +13,21 @@ using testing::EvaluateText;
 using ::testing::Lt;
 using testing::ValuesOf;
 
-// The product by its definition, with operands expanded to one batch shape by hand in the caller.
-std::vector<float> NaiveProduct(const Tensor& a, const Tensor& b, int64_t batches,
-                                int64_t a_batches, int64_t b_batches, std::array<int64_t, 3> mkn) {
-  const auto [m, k, n] = mkn;
+// Two shapes, and by hand what they are expanded to one batch shape.
+struct Case {
+  const char* a;
+  const char* b;
+  int64_t batches, a_batches, b_batches;
+  std::array<int64_t, 3> mkn;
+};
+
+// The product by its definition.
+std::vector<float> NaiveProduct(const Tensor& a, const Tensor& b, const Case& c) {
+  const auto [m, k, n] = c.mkn;
   std::vector<float> result;
-  for (int64_t batch = 0; batch < batches; ++batch) {
-    const float* x = a.data<float>() + batch % a_batches * m * k;
-    const float* y = b.data<float>() + batch % b_batches * k * n;
+  for (int64_t batch = 0; batch < c.batches; ++batch) {
+    const float* x = a.data<float>() + batch % c.a_batches * m * k;
+    const float* y = b.data<float>() + batch % c.b_batches * k * n;
     for (int64_t i = 0; i < m; ++i) {
       for (int64_t j = 0; j < n; ++j) {
         double sum = 0.0;
@@ -33,13 +40,6 @@ std::vector<float> NaiveProduct(const Tensor& a, const Tensor& b, int64_t batche
   }
   return result;
 }
-
-struct Case {
-  const char* a;
-  const char* b;
-  int64_t batches, a_batches, b_batches;
-  std::array<int64_t, 3> mkn;
-};
 
 constexpr Case kCases[] = {
     {"4x5", "5x7", 1, 1, 1, {4, 5, 7}},         {"1x64", "64x33", 1, 1, 1, {1, 64, 33}},
@@ -60,8 +60,7 @@ TEST(MatMul, EqualsItsDefinition) {
       ASSERT_TRUE(evaluated.ok()) << evaluated.status();
       const auto values = (*evaluated)["r"].values<float>();
       const std::vector<float> expected =
-          NaiveProduct((*evaluated)["a"], (*evaluated)[b[0] == 'v' ? "v" : "u"], c.batches,
-                       c.a_batches, c.b_batches, c.mkn);
+          NaiveProduct((*evaluated)["a"], (*evaluated)[b[0] == 'v' ? "v" : "u"], c);
       EXPECT_THAT(testing::RelativeError({values.begin(), values.end()}, expected), Lt(1e-6));
     }
   }

@@ -94,6 +94,7 @@ void PoolWindow(const PoolGeometry& pool, const Window& rows, const Window& colu
                 const Image& image, float* y) {
   constexpr float kLowest = -std::numeric_limits<float>::infinity();
   const Combine combine{pool.type};
+  // NOLINTNEXTLINE(bugprone-narrowing-conversions): infinity is a float
   std::fill_n(y, image.channels, pool.type == PoolType::kMax ? kLowest : 0.0f);
   for (int64_t r = rows.begin; r < rows.end; r += pool.rows.dilation) {
     for (int64_t c = columns.begin; c < columns.end; c += pool.columns.dilation) {

@@ -94,10 +94,10 @@ void AppendLinear(float x, int64_t from, AxisTaps& out) {
   out.weight.insert(out.weight.end(), {1.0f - fraction, fraction});
 }
 
-// All taps of one position, from element `first` on, with weights that add up to 1 where they have
-// to: `stretch` below 1 spreads the filter over more elements.
-void AppendFilter(const ResizeAttrs& attrs, float x, int64_t first, int64_t from, float stretch,
-                  AxisTaps& out) {
+// All taps of one position, with weights that add up to 1 where they have to: `stretch` below 1
+// spreads the filter over more elements.
+void AppendFilter(const ResizeAttrs& attrs, float x, int64_t from, float stretch, AxisTaps& out) {
+  const int64_t first = static_cast<int64_t>(std::floor(x)) + 1 - out.taps / 2;
   const bool cubic = attrs.mode == ResizeMode::kCubic;
   const size_t start = out.weight.size();
   float sum = 0.0f;
@@ -147,8 +147,7 @@ AxisTaps TapsOf(const ResizeAttrs& attrs, const ResizeAxis& axis) {
           std::clamp<int64_t>(NearestIndex(attrs.nearest_mode, x), 0, axis.from - 1));
       taps.weight.push_back(1.0f);
     } else if (filters) {
-      const int64_t first = static_cast<int64_t>(std::floor(x)) + 1 - taps.taps / 2;
-      AppendFilter(attrs, x, first, axis.from, stretch, taps);
+      AppendFilter(attrs, x, axis.from, stretch, taps);
     } else {
       AppendLinear(x, axis.from, taps);
     }

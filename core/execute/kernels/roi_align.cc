@@ -69,17 +69,29 @@ RegionAxis AxisOf(double low, double high, int64_t bins, const RoiAlignAttrs& at
 }
 
 template <typename T>
-double BinValue(const RoiAlignAttrs& attrs, const T* plane, const Shape& x, const RegionAxis& rows,
-                const RegionAxis& columns, int64_t row, int64_t column) {
-  const bool average = attrs.pool_type == PoolType::kAverage;
+struct Plane {
+  const T* values;
+  int64_t rows, columns;
+};
+
+struct Region {
+  RegionAxis rows, columns;
+};
+
+template <typename T>
+double BinValue(bool average, const Plane<T>& plane, const Region& region, int64_t row,
+                int64_t column) {
+  const RegionAxis& rows = region.rows;
+  const RegionAxis& columns = region.columns;
   double value = 0.0;
   bool first = true;
   for (int64_t sy = 0; sy < rows.samples; ++sy) {
     for (int64_t sx = 0; sx < columns.samples; ++sx) {
-      const Corners corners = CornersOf(rows.Place(row, sy), columns.Place(column, sx), x[2], x[3]);
+      const Corners corners =
+          CornersOf(rows.Place(row, sy), columns.Place(column, sx), plane.rows, plane.columns);
       double sum = 0.0;
       for (int k = 0; k < 4; ++k) {
-        const double part = corners.weight[k] * static_cast<double>(plane[corners.at[k]]);
+        const double part = corners.weight[k] * static_cast<double>(plane.values[corners.at[k]]);
         // The maximum is over the weighted pixels, not over the samples.
         sum = average || k == 0 ? sum + part : std::max(sum, part);
       }
@@ -97,20 +109,21 @@ absl::Status Align(const RoiAlignAttrs& attrs, const Shape& x, const Shape& y,
   const T* rois = args.operand<T>(1);
   const int64_t* batch = args.operand<int64_t>(2);
   T* out = args.output<T>();
+  const bool average = attrs.pool_type == PoolType::kAverage;
   for (int64_t r = 0; r < y[0]; ++r, rois += 4) {
     if (batch[r] < 0 || batch[r] >= x[0]) {
       return absl::InvalidArgumentError(
           absl::StrCat("batch index ", batch[r], " of region ", r, "; accepted: 0 to ", x[0] - 1));
     }
-    const RegionAxis columns = AxisOf(static_cast<double>(rois[0]), static_cast<double>(rois[2]),
-                                      attrs.output_width, attrs);
-    const RegionAxis rows = AxisOf(static_cast<double>(rois[1]), static_cast<double>(rois[3]),
-                                   attrs.output_height, attrs);
+    const Region region = {AxisOf(static_cast<double>(rois[1]), static_cast<double>(rois[3]),
+                                  attrs.output_height, attrs),
+                           AxisOf(static_cast<double>(rois[0]), static_cast<double>(rois[2]),
+                                  attrs.output_width, attrs)};
     for (int64_t c = 0; c < y[1]; ++c) {
-      const T* plane = args.operand<T>(0) + (batch[r] * x[1] + c) * x[2] * x[3];
+      const Plane<T> plane = {args.operand<T>(0) + (batch[r] * x[1] + c) * x[2] * x[3], x[2], x[3]};
       for (int64_t row = 0; row < y[2]; ++row) {
         for (int64_t column = 0; column < y[3]; ++column) {
-          *out++ = static_cast<T>(BinValue(attrs, plane, x, rows, columns, row, column));
+          *out++ = static_cast<T>(BinValue(average, plane, region, row, column));
         }
       }
     }

@@ -15,7 +15,6 @@ namespace {
 DType Widened(DType dtype) {
   switch (dtype) {
     case DType::kFloat64:  // only for kernels that lack it
-      return DType::kFloat32;
     case DType::kFloat16:
       return DType::kFloat32;
     case DType::kInt8:
@@ -35,6 +34,7 @@ void ConvertValues(const void* from, void* to, int64_t count) {
   const From* in = static_cast<const From*>(from);
   To* out = static_cast<To*>(to);
   for (int64_t i = 0; i < count; ++i) {
+    // NOLINTNEXTLINE(bugprone-signed-char-misuse): int8_t is a number
     out[i] = static_cast<To>(in[i]);
   }
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
 #include <vector>
 
 #include "core/ir/tensor.h"
@@ -26,6 +26,16 @@ struct ImageView {
   }
 };
 
+// The elements of a float image tensor by place.
+struct ImageValues {
+  ImageView view;
+  const Tensor& tensor;
+
+  double at(int64_t n, int64_t c, int64_t h, int64_t w) const {
+    return static_cast<double>(tensor.values<float>()[view.at(n, c, h, w)]);
+  }
+};
+
 inline double Clamped(const Activation& activation, double x) {
   switch (activation.kind) {
     case ActivationKind::kNone:
@@ -40,11 +50,12 @@ inline double Clamped(const Activation& activation, double x) {
 }
 
 // One element of the result, before bias and activation.
-inline double NaiveSum(const ConvolutionAttrs& a, const ImageView& in, const ImageView& filter,
-                       const Tensor& x, const Tensor& w, const std::array<int64_t, 4>& at) {
+inline double NaiveSum(const ConvolutionAttrs& a, const ImageValues& x, const ImageValues& filter,
+                       const std::array<int64_t, 4>& at) {
+  const ImageView& in = x.view;
   const auto [n, m, oh, ow] = at;
   const int64_t depth = in.channels() / a.group_number;
-  const int64_t filters_per_group = filter.shape[0] / a.group_number;
+  const int64_t filters_per_group = filter.view.shape[0] / a.group_number;
   const int64_t first_channel = m / filters_per_group * depth;
   double sum = 0.0;
   for (int64_t kh = 0; kh < a.h_kernel; ++kh) {
@@ -55,8 +66,7 @@ inline double NaiveSum(const ConvolutionAttrs& a, const ImageView& in, const Ima
         continue;
       }
       for (int64_t c = 0; c < depth; ++c) {
-        sum += static_cast<double>(x.values<float>()[in.at(n, first_channel + c, h, v)]) *
-               static_cast<double>(w.values<float>()[filter.at(m, c, kh, kw)]);
+        sum += x.at(n, first_channel + c, h, v) * filter.at(m, c, kh, kw);
       }
     }
   }
@@ -66,15 +76,15 @@ inline double NaiveSum(const ConvolutionAttrs& a, const ImageView& in, const Ima
 // `bias` may be null.
 inline std::vector<float> NaiveConvolution(const ConvolutionAttrs& a, const Shape& result,
                                            const Tensor& x, const Tensor& w, const Tensor* bias) {
-  const ImageView in{x.shape(), a.channel_last};
+  const ImageValues in{{x.shape(), a.channel_last}, x};
   const ImageView out{result, a.channel_last};
-  const ImageView filter{w.shape(), a.channel_last};
+  const ImageValues filter{{w.shape(), a.channel_last}, w};
   std::vector<float> y(static_cast<size_t>(result.elements()));
   for (int64_t n = 0; n < result[0]; ++n) {
     for (int64_t m = 0; m < out.channels(); ++m) {
       for (int64_t oh = 0; oh < out.rows(); ++oh) {
         for (int64_t ow = 0; ow < out.columns(); ++ow) {
-          double sum = NaiveSum(a, in, filter, x, w, {n, m, oh, ow});
+          double sum = NaiveSum(a, in, filter, {n, m, oh, ow});
           if (bias != nullptr) {
             sum += static_cast<double>(bias->values<float>()[static_cast<size_t>(m)]);
           }
@@ -90,7 +100,7 @@ inline std::vector<float> NaiveConvolution(const ConvolutionAttrs& a, const Shap
 inline double NaivePool(const PoolingAttrs& a, const ImageView& in, const Tensor& x,
                         const std::array<int64_t, 4>& at) {
   const auto [n, c, oh, ow] = at;
-  double largest = -INFINITY;
+  double largest = -std::numeric_limits<double>::infinity();
   double sum = 0.0;
   int64_t inside = 0;
   int64_t with_padding = 0;
