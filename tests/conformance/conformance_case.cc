@@ -16,6 +16,7 @@
 #include "core/frontends/onnx/onnx_import.h"
 #include "core/frontends/onnx/scalar_values.h"
 #include "core/frontends/onnx/tensor_file.h"
+#include "core/passes/pipeline.h"
 
 namespace qb::conformance {
 namespace {
@@ -121,6 +122,14 @@ absl::Status RunAndCompare(const Loaded& loaded, const std::vector<Tensor>& expe
   return absl::OkStatus();
 }
 
+// The same after all passes.
+absl::Status SimplifyAndCompare(Loaded& loaded, const std::vector<Tensor>& expected) {
+  QB_RETURN_IF_ERROR(RunPasses(loaded.model.graph));
+  const absl::Status status = RunAndCompare(loaded, expected);
+  return status.ok() ? status
+                     : absl::InternalError(absl::StrCat("after the passes: ", status.message()));
+}
+
 }  // namespace
 
 absl::Status CompareTensors(const Tensor& got, const Tensor& expected) {
@@ -143,8 +152,7 @@ absl::Status CompareTensors(const Tensor& got, const Tensor& expected) {
 CaseResult RunCase(const std::string& folder) {
   const absl::StatusOr<std::vector<Tensor>> inputs = ReadTensors(folder, "input");
   // Inputs that are no tensors belong to operators that the importer refuses by name.
-  const absl::StatusOr<Loaded> loaded =
-      LoadAnyWay(folder, inputs.ok() ? *inputs : std::vector<Tensor>());
+  absl::StatusOr<Loaded> loaded = LoadAnyWay(folder, inputs.ok() ? *inputs : std::vector<Tensor>());
   if (!loaded.ok()) {
     const bool refused = FailureCodeOf(loaded.status()) == FailureCode::kUnsupportedOperator;
     return {refused ? CaseResult::Kind::kNotSupported : CaseResult::Kind::kFailed,
@@ -157,7 +165,10 @@ CaseResult RunCase(const std::string& folder) {
   if (!expected.ok()) {
     return {CaseResult::Kind::kFailed, std::string(expected.status().message())};
   }
-  const absl::Status status = RunAndCompare(*loaded, *expected);
+  absl::Status status = RunAndCompare(*loaded, *expected);
+  if (status.ok()) {
+    status = SimplifyAndCompare(*loaded, *expected);
+  }
   if (status.ok()) {
     return {CaseResult::Kind::kPassed, ""};
   }

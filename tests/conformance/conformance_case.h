@@ -21,9 +21,9 @@ struct CaseResult {
   std::string detail;
 };
 
-// Imports, runs and compares. Test data feeds shapes, axes and the like as inputs, which real
-// models hold as constants: when the importer asks for a constant, all inputs but the first become
-// constants, and then all of them.
+// Imports, runs and compares, as imported and after all passes. Test data feeds shapes, axes and
+// the like as inputs, which real models hold as constants: when the importer asks for a constant,
+// all inputs but the first become constants, and then all of them.
 CaseResult RunCase(const std::string& folder);
 
 // Equal up to |a - b| <= kAbsolute + kRelative |b|; integers and truth values exactly.
