@@ -160,22 +160,28 @@ class Choice {
     double divergence = 0.0;
     for (int64_t level = 0; level < levels; ++level) {
       const int64_t begin = level * kept / levels, end = (level + 1) * kept / levels;
-      double mass = 0.0, filled = 0.0;
-      for (int64_t i = begin; i < end; ++i) {
-        mass += counts[static_cast<size_t>(i)];
-        filled += counts[static_cast<size_t>(i)] > 0.0 ? 1.0 : 0.0;
-      }
+      const Level of_level = LevelOf(counts, begin, end);
       for (int64_t i = begin; i < end; ++i) {
         const double own = counts[static_cast<size_t>(i)];
         const double p = own + (i == kept - 1 ? clipped : 0.0);
-        if (p > 0.0) {
-          // An empty last bin that takes the clipped mass has no Q: less than one count of it.
-          const double q = own > 0.0 ? mass / filled : 0.5;
-          divergence += p / total * std::log((p / total) / (q / inside));
-        }
+        // An empty last bin that takes the clipped mass has no Q: less than one count of it.
+        const double q = own > 0.0 ? of_level.mass / of_level.filled : 0.5;
+        divergence += p > 0.0 ? p / total * std::log((p / total) / (q / inside)) : 0.0;
       }
     }
     return divergence;
+  }
+
+  struct Level {
+    double mass = 0.0, filled = 0.0;
+  };
+  static Level LevelOf(const std::vector<double>& counts, int64_t begin, int64_t end) {
+    Level level;
+    for (int64_t i = begin; i < end; ++i) {
+      level.mass += counts[static_cast<size_t>(i)];
+      level.filled += counts[static_cast<size_t>(i)] > 0.0 ? 1.0 : 0.0;
+    }
+    return level;
   }
 
   CodeEnds Percentiles() const {

@@ -7,6 +7,9 @@
 namespace qb {
 namespace {
 
+// Values that are looked at several times while they are in the cache.
+constexpr size_t kChunk = 8192;
+
 bool HasTails(const RangePolicy& policy) {
   return policy.kind == RangePolicy::Kind::kPool || policy.kind == RangePolicy::Kind::kCounts;
 }
@@ -35,18 +38,34 @@ RangeObserver::RangeObserver(RangePolicy policy)
   }
 }
 
-bool RangeObserver::Observe(absl::Span<const float> values, ObserverScratch& scratch) {
-  const Extremes extremes = FindExtremes(values);
-  if (!extremes.finite) {
-    return false;
-  }
-  if (policy_.kind == RangePolicy::Kind::kPool) {
+Extremes RangeObserver::Scan(absl::Span<const float> values, ObserverScratch& scratch) const {
+  const bool pools = policy_.kind == RangePolicy::Kind::kPool;
+  if (pools) {
     for (size_t side = 0; side < sides_; ++side) {
       scratch.top[side].Reset(SideOf(policy_, side), floors_[side].load(std::memory_order_relaxed),
                               std::min(policy_.rank, policy_.most_a_sample));
-      scratch.top[side].Add(values);
     }
-  } else if (policy_.kind == RangePolicy::Kind::kHistogram) {
+  }
+  Extremes all;
+  for (size_t begin = 0; begin < values.size() && all.finite; begin += kChunk) {
+    const absl::Span<const float> chunk = values.subspan(begin, kChunk);
+    const Extremes extremes = FindExtremes(chunk);
+    all.min = std::min(all.min, extremes.min);
+    all.max = std::max(all.max, extremes.max);
+    all.finite = extremes.finite;
+    for (size_t side = 0; pools && side < sides_; ++side) {
+      scratch.top[side].Add(chunk);
+    }
+  }
+  return all;
+}
+
+bool RangeObserver::Observe(absl::Span<const float> values, ObserverScratch& scratch) {
+  const Extremes extremes = Scan(values, scratch);
+  if (!extremes.finite) {
+    return false;
+  }
+  if (policy_.kind == RangePolicy::Kind::kHistogram) {
     if (!scratch.histogram.has_value() || scratch.histogram->bins() != policy_.bins) {
       scratch.histogram.emplace(policy_.bins);
     }

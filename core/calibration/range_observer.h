@@ -60,6 +60,8 @@ class RangeObserver {
   TensorStatistics Result() const;
 
  private:
+  // Extremes of one sample; its largest magnitudes, where they count, are in scratch.top then.
+  Extremes Scan(absl::Span<const float> values, ObserverScratch& scratch) const;
   void ChooseFromTails(TensorStatistics& statistics) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ChooseFromHistogram(TensorStatistics& statistics) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

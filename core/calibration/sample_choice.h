@@ -16,4 +16,9 @@ namespace qb {
 absl::StatusOr<std::vector<int64_t>> ChooseSamples(const Dataset& dataset, int64_t count,
                                                    int threads, const CancelToken& cancel);
 
+// The same indices in the order of their hashes: an order that names and places do not change
+// either.
+absl::StatusOr<std::vector<int64_t>> SamplesByContent(const Dataset& dataset, int64_t count,
+                                                      int threads, const CancelToken& cancel);
+
 }  // namespace qb

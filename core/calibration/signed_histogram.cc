@@ -50,6 +50,20 @@ void Indices(const float* values, size_t count, float scale, int32_t* indices) {
   IndicesOf(values, count, scale, indices);
 }
 
+// Twice the range: each bin takes the counts of the two that lie in it now.
+void MergePairs(std::vector<int64_t>& counts) {
+  const int64_t bins = static_cast<int64_t>(counts.size() / 2);
+  int64_t* const zero = counts.data() + bins;
+  const auto count = [&](int64_t bin) { return bin >= -bins && bin < bins ? zero[bin] : 0; };
+  // Outwards from zero: what is read lies no nearer to it than what is written.
+  for (int64_t i = 0; i < bins; ++i) {
+    const int64_t above = count(2 * i) + count(2 * i + 1);
+    const int64_t below = count(-1 - 2 * i) + count(-2 - 2 * i);
+    zero[i] = above;
+    zero[-1 - i] = below;
+  }
+}
+
 }  // namespace
 
 SignedHistogram::SignedHistogram(int64_t bins)
@@ -72,20 +86,7 @@ void SignedHistogram::Grow(int exponent) {
     return;
   }
   for (; exponent_ < exponent; ++exponent_) {
-    // Towards zero on both sides: what is read lies farther out than what is written.
-    for (int64_t i = 0; i < bins_; ++i) {
-      const int64_t from = 2 * i;
-      for (const bool negative : {false, true}) {
-        const auto at = [&](int64_t bin) {
-          return static_cast<size_t>(bins_ + (negative ? -1 - bin : bin));
-        };
-        int64_t sum = 0;
-        for (const int64_t bin : {from, from + 1}) {
-          sum += bin < bins_ ? counts_[at(bin)] : 0;
-        }
-        counts_[at(i)] = sum;
-      }
-    }
+    MergePairs(counts_);
   }
 }
 

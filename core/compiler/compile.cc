@@ -14,6 +14,7 @@
 #include "core/base/digest.h"
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
+#include "core/calibration/sample_choice.h"
 #include "core/compiler/accuracy_check.h"
 #include "core/compiler/executable_parts.h"
 #include "core/compiler/extra_outputs.h"
@@ -26,6 +27,7 @@
 #include "core/compiler/provenance.h"
 #include "core/compiler/reports.h"
 #include "core/compiler/same_model.h"
+#include "core/compiler/sample_view.h"
 #include "core/compiler/version.h"
 #include "core/dataset/dataset.h"
 #include "core/dataset/read_ahead.h"
@@ -199,11 +201,10 @@ absl::Status SaveConfig(const std::string& path, const CompileConfig& config) {
 
 // The samples of the check after the compile, or null when there are none.
 struct CheckData {
-  std::unique_ptr<Dataset> own;  // of --eval-data
+  std::unique_ptr<Dataset> own;  // of --eval-data, or some of the calibration's
   const Dataset* dataset = nullptr;
   std::unique_ptr<Labels> labels;
   std::string description;
-  int64_t max_samples = 0;
 };
 
 absl::StatusOr<CheckData> OpenCheckData(const QuantizeRequest& request, const Dataset& calibration,
@@ -211,9 +212,13 @@ absl::StatusOr<CheckData> OpenCheckData(const QuantizeRequest& request, const Da
                                         const DatasetOptions& options, Phases& phases) {
   CheckData data;
   if (request.evaluation_path.empty()) {
-    data.dataset = &calibration;
+    // By content, as everything that goes into the file: not by name or place.
+    QB_ASSIGN_OR_RETURN(
+        std::vector<int64_t> chosen,
+        SamplesByContent(calibration, kCheckSamples, request.threads, phases.cancel()));
+    data.own = std::make_unique<SampleView>(calibration, std::move(chosen));
+    data.dataset = data.own.get();
     data.description = "on calibration data";
-    data.max_samples = kCheckSamples;
     return data;
   }
   QB_ASSIGN_OR_RETURN(data.own, OpenDataset(request.evaluation_path, inputs, options, phases));
@@ -393,7 +398,6 @@ absl::StatusOr<Json> CheckExecutable(const QuantizeInputs& inputs, const SizeInp
   check.core_mode = std::string(CoreModeName(inputs.modes[0]));  // every mode gives the same bits
   check.dataset = size.check_data.dataset;
   check.labels = size.check_data.labels.get();
-  check.max_samples = size.check_data.max_samples;
   check.threads = threads;
   check.description = size.check_data.description;
   return CheckAccuracy(size.mblt.graph, check, phases);

@@ -1,6 +1,9 @@
 #include "core/compiler/compile.h"
 
+#include <algorithm>
 #include <filesystem>
+
+#include "absl/strings/str_cat.h"
 
 #include "core/base/atomic_file.h"
 #include "core/base/failure.h"
@@ -80,6 +83,38 @@ TEST(Compile, EqualInputsGiveEqualBytesForAnyThreadsAndPaths) {
   QB_ASSERT_OK_AND_ASSIGN(const std::string b, ReadFile(two.File("deep/er/b.mxq")));
   EXPECT_TRUE(a == b);
   EXPECT_THAT(FilesIn(one.path()), ::testing::ElementsAre("a.mxq"));
+}
+
+// The first samples under names that turn their order around.
+void CopySamples(const std::string& folder, size_t count, bool turned) {
+  std::filesystem::create_directories(folder);
+  std::vector<std::string> files = FilesIn(kCalibration);
+  std::sort(files.begin(), files.end());
+  for (size_t i = 0; i < count; ++i) {
+    const size_t at = turned ? count - 1 - i : i;
+    std::filesystem::copy_file(absl::StrCat(kCalibration, "/", files[i]),
+                               absl::StrCat(folder, "/", absl::Dec(at, absl::kZeroPad4), ".npy"));
+  }
+}
+
+TEST(Compile, NeitherOrderNorNamesOfSamplesNorThreadsMatter) {
+  testing::TempDir dir;
+  // More than bias correction takes, so that it has to choose.
+  CopySamples(dir.File("straight"), 40, false);
+  CopySamples(dir.File("turned"), 40, true);
+  NullProgressSink sink;
+  CancelToken cancel;
+  for (const char* config : {"calibration: {mode: 0}", "calibration: {mode: 1, method: 3}",
+                             "calibration: {mode: 2, method: 2}",
+                             "calibration: {mode: 2, histogram: {objective: kl}}"}) {
+    CompileRequest straight = Request(dir.File("a.mxq"), 1);
+    straight.quantize.calibration_paths = {dir.File("straight")};
+    CompileRequest turned = Request(dir.File("b.mxq"), 3);
+    turned.quantize.calibration_paths = {dir.File("turned")};
+    QB_ASSERT_OK(Compile(straight, Config(config), sink, cancel));
+    QB_ASSERT_OK(Compile(turned, Config(config), sink, cancel));
+    EXPECT_TRUE(*ReadFile(dir.File("a.mxq")) == *ReadFile(dir.File("b.mxq"))) << config;
+  }
 }
 
 TEST(Compile, ParseThenQuantizeGivesTheSameExecutable) {

@@ -1,4 +1,6 @@
 // qbcompiler: compiles a model on this machine. What the worker agent runs, one process a job.
+#include <malloc.h>
+
 #include <csignal>
 #include <cstdlib>
 #include <string>
@@ -25,6 +27,9 @@ bool WantsJsonl() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // Tensors go back to the system when they are freed. Left to itself, glibc moves this limit up to
+  // the largest block that was freed, and the heaps of the threads grow with every sample.
+  mallopt(M_MMAP_THRESHOLD, 128 << 10);
   qb::CancelToken cancel;
   g_cancel = &cancel;
   struct sigaction action = {};
