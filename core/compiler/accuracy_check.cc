@@ -6,6 +6,7 @@
 #include "core/base/status_macros.h"
 #include "core/compiler/load_model.h"
 #include "core/evaluate/evaluation.h"
+#include "core/evaluate/finished_model.h"
 #include "core/evaluate/float_model.h"
 #include "core/evaluate/staged_model.h"
 
@@ -17,12 +18,13 @@ absl::StatusOr<Json> CheckAccuracy(const Graph& graph, const AccuracyCheckInput&
                       FloatModel::Create(graph.Clone(), input.threads));
   QB_ASSIGN_OR_RETURN(const std::unique_ptr<StagedModel> candidate,
                       StagedModel::Create(*input.executable, input.core_mode, input.threads));
+  const FinishedModel finished(*reference, *input.folded);
   EvaluationOptions options;
   options.threads = input.threads;
   options.max_samples = input.max_samples;
   options.labels = input.labels;
   options.output_names = OutputNamesOf(graph);
-  QB_ASSIGN_OR_RETURN(const Evaluation evaluation, Evaluate(*reference, *candidate, *input.dataset,
+  QB_ASSIGN_OR_RETURN(const Evaluation evaluation, Evaluate(finished, *candidate, *input.dataset,
                                                             options, phases, phases.cancel()));
   Json json = Json::Object();
   json.Set("data", input.description);

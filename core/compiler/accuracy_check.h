@@ -9,6 +9,7 @@
 #include "core/base/json.h"
 #include "core/compiler/phases.h"
 #include "core/dataset/dataset.h"
+#include "core/dataset/folded_inputs.h"
 #include "core/dataset/labels.h"
 #include "core/ir/graph.h"
 #include "core/package/mxq_stages.h"
@@ -20,7 +21,8 @@ inline constexpr int64_t kCheckSamples = 8;
 struct AccuracyCheckInput {
   const MxqSize* executable = nullptr;
   std::string core_mode;
-  const Dataset* dataset = nullptr;
+  const Dataset* dataset = nullptr;  // of samples as the executable takes them
+  const FoldedInputs* folded = nullptr;
   const Labels* labels = nullptr;  // null: none
   int64_t max_samples = 0;         // 0: all
   int threads = 1;

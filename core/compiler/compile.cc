@@ -122,6 +122,7 @@ struct SizeNumber {
   size_t sizes = 1;
 };
 
+// The samples as the executable takes them.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenCalibration(
     const QuantizeRequest& request, const SizeNumber& number, const CompileConfig& config,
     const std::vector<InputSpec>& inputs, const DatasetOptions& options, Phases& phases) {
@@ -207,6 +208,7 @@ struct CheckData {
   std::string description;
 };
 
+// `calibration`: the samples as the executable takes them.
 absl::StatusOr<CheckData> OpenCheckData(const QuantizeRequest& request, const Dataset& calibration,
                                         const std::vector<InputSpec>& inputs,
                                         const DatasetOptions& options, Phases& phases) {
@@ -238,8 +240,12 @@ struct SizeInputs {
   std::vector<InputSpec> specs;
   DatasetOptions preparation;
   std::vector<Uint8Input> bytes;  // inputs that the executable takes as uint8
-  std::unique_ptr<Dataset> calibration;
+  std::unique_ptr<FoldedInputs> folded;
+  std::unique_ptr<Dataset> samples;   // as the executable takes them
+  std::unique_ptr<Dataset> finished;  // as the model does, where that is something else
   CheckData check_data;
+
+  const Dataset& calibration() const { return finished != nullptr ? *finished : *samples; }
 };
 
 // All that a quantization works on, known to be good before work begins.
@@ -251,38 +257,6 @@ struct QuantizeInputs {
   std::vector<SizeInputs> sizes;
 };
 
-// Bytes go into the program of the NPU part that reads them, so it must be the only reader.
-absl::Status CheckReadersOfBytes(const Graph& graph, const Partition& partition,
-                                 const std::vector<Uint8Input>& bytes) {
-  for (const Uint8Input& entry : bytes) {
-    std::vector<std::string> readers;
-    bool npu = true;
-    for (const GraphPart& part : partition.parts) {
-      for (const Node* input : part.inputs) {
-        if (input->op() == OpKind::kInput && input->name() == entry.input) {
-          readers.push_back(absl::StrCat("'", part.name, "'"));
-          npu = npu && part.npu;
-        }
-      }
-    }
-    for (const Node* output : graph.outputs()) {
-      const Node& source = *output->operand(0);
-      if (source.op() == OpKind::kInput && source.name() == entry.input) {
-        readers.push_back(absl::StrCat("output '", output->name(), "'"));
-        npu = false;
-      }
-    }
-    if (readers.size() != 1 || !npu) {
-      return Failure(FailureCode::kConfigError,
-                     absl::StrCat("uint8Input: input '", entry.input, "' is read by ",
-                                  readers.empty() ? "nothing" : absl::StrJoin(readers, ", "),
-                                  "; with CPU parts a uint8 input must be read by one NPU part "
-                                  "alone"));
-    }
-  }
-  return absl::OkStatus();
-}
-
 // What the settings say about samples and about inputs that are bytes.
 absl::Status PrepareInputs(const QuantizeRequest& request, const CompileConfig& config,
                            Phases& phases, SizeInputs& size) {
@@ -291,6 +265,8 @@ absl::Status PrepareInputs(const QuantizeRequest& request, const CompileConfig& 
   size.preparation.threads = request.threads;
   size.preparation.cancel = &phases.cancel();
   QB_ASSIGN_OR_RETURN(size.bytes, Uint8InputsOf(size.specs, size.preparation));
+  QB_ASSIGN_OR_RETURN(FoldedInputs folded, FoldedInputsOf(size.specs, size.preparation));
+  size.folded = std::make_unique<FoldedInputs>(std::move(folded));
   return size.placement.partition.has_value()
              ? CheckReadersOfBytes(size.mblt.graph, *size.placement.partition, size.bytes)
              : absl::OkStatus();
@@ -301,10 +277,10 @@ absl::Status SaveSeenSamples(const CompileConfig& config, const SizeInputs& size
     return absl::OkStatus();
   }
   const std::string& folder = config.String("saveSample.path");
-  QB_ASSIGN_OR_RETURN(const int64_t count, SaveSamples(*size.calibration, size.specs, folder,
+  QB_ASSIGN_OR_RETURN(const int64_t count, SaveSamples(size.calibration(), size.specs, folder,
                                                        config.Int("saveSample.maxSamples")));
   phases.OnLog(LogLevel::kInfo, "dataset",
-               absl::StrCat(count, " of ", size.calibration->size(),
+               absl::StrCat(count, " of ", size.samples->size(),
                             " calibration samples are saved in '", folder, "'"));
   return absl::OkStatus();
 }
@@ -324,10 +300,13 @@ absl::Status PrepareSize(const QuantizeRequest& request, const SizeNumber& numbe
     QB_RETURN_IF_ERROR(SaveConfig(request.config_save_path, config));
   }
   QB_RETURN_IF_ERROR(PrepareInputs(request, config, phases, size));
-  QB_ASSIGN_OR_RETURN(size.calibration, OpenCalibration(request, number, config, size.specs,
-                                                        size.preparation, phases));
-  QB_ASSIGN_OR_RETURN(size.check_data, OpenCheckData(request, *size.calibration, size.specs,
-                                                     size.preparation, phases));
+  QB_RETURN_IF_ERROR(phases.Begin("samples"));
+  const DatasetOptions before = BeforeFolding(size.preparation);
+  QB_ASSIGN_OR_RETURN(
+      size.samples, OpenCalibration(request, number, config, size.folded->taken(), before, phases));
+  size.finished = size.folded->any() ? MakeFinishedDataset(*size.samples, *size.folded) : nullptr;
+  QB_ASSIGN_OR_RETURN(size.check_data,
+                      OpenCheckData(request, *size.samples, size.folded->taken(), before, phases));
   return number.index == 0 ? SaveSeenSamples(config, size, phases) : absl::OkStatus();
 }
 
@@ -397,6 +376,7 @@ absl::StatusOr<Json> CheckExecutable(const QuantizeInputs& inputs, const SizeInp
   check.executable = &executable;
   check.core_mode = std::string(CoreModeName(inputs.modes[0]));  // every mode gives the same bits
   check.dataset = size.check_data.dataset;
+  check.folded = size.folded.get();
   check.labels = size.check_data.labels.get();
   check.threads = threads;
   check.description = size.check_data.description;
@@ -414,8 +394,8 @@ absl::StatusOr<std::vector<QuantizedModel>> CompileSizes(const QuantizeInputs& i
   for (size_t i = 0; i < inputs.sizes.size(); ++i) {
     const SizeInputs& size = inputs.sizes[i];
     settings.bytes = size.bytes;
-    QB_RETURN_IF_ERROR(inputs.statistics->Use(size.mblt, *size.calibration));
-    const ReadAhead samples(*size.calibration, options.calibration.threads + kSamplesAhead);
+    QB_RETURN_IF_ERROR(inputs.statistics->Use(size.mblt, size.calibration()));
+    const ReadAhead samples(size.calibration(), options.calibration.threads + kSamplesAhead);
     QB_ASSIGN_OR_RETURN(
         std::vector<CompiledPart> parts,
         CompileParts(size.mblt.graph, size.placement, samples, settings, phases, phases.cancel()));
@@ -547,14 +527,15 @@ std::vector<std::pair<std::string, double>> ParseStages() {
 }
 
 std::vector<std::pair<std::string, double>> QuantizeStages() {
-  return {{"calibrate", 0.5}, {"quantize", 0.05}, {"correct", 0.25},
-          {"schedule", 0.03}, {"check", 0.15},    {"write", 0.02}};
+  return {{"samples", 0.05},  {"calibrate", 0.46}, {"quantize", 0.05}, {"correct", 0.24},
+          {"schedule", 0.03}, {"check", 0.15},     {"write", 0.02}};
 }
 
 // "write" comes twice (the temporary .mblt, the .mxq); its share is that of one.
 std::vector<std::pair<std::string, double>> CompileStages() {
-  return {{"import", 0.04},  {"optimize", 0.04}, {"calibrate", 0.46}, {"quantize", 0.05},
-          {"correct", 0.23}, {"schedule", 0.02}, {"check", 0.12},     {"write", 0.02}};
+  return {{"import", 0.04},    {"optimize", 0.04}, {"samples", 0.05},
+          {"calibrate", 0.42}, {"quantize", 0.05}, {"correct", 0.22},
+          {"schedule", 0.02},  {"check", 0.14},    {"write", 0.02}};
 }
 
 absl::StatusOr<CompileResult> Parse(const ParseRequest& request, const CompileConfig& config,

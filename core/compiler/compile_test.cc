@@ -149,7 +149,8 @@ TEST(Compile, TheExecutableSaysWhatItIs) {
 }
 
 TEST(Compile, CancellingLeavesNothing) {
-  for (const char* stage : {"import", "calibrate", "quantize", "correct", "check", "write"}) {
+  for (const char* stage :
+       {"import", "samples", "calibrate", "quantize", "correct", "check", "write"}) {
     testing::TempDir dir;
     CancelToken cancel;
     CancelAt sink(stage, cancel);

@@ -1,6 +1,7 @@
 #include "core/compiler/input_preparation.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -12,6 +13,8 @@
 #include "core/base/status_macros.h"
 #include "core/config/pipeline_steps.h"
 #include "core/dataset/npy.h"
+#include "core/dataset/preprocess/letterbox.h"
+#include "core/partition/partition.h"
 
 namespace qb {
 namespace {
@@ -24,14 +27,6 @@ absl::StatusOr<InputPreparation> PreparationOf(const Json& steps, bool auto_conv
   absl::StatusOr<Pipeline> pipeline = Pipeline::Create(WithStepDefaults(steps));
   if (!pipeline.ok()) {
     return Failure(FailureCode::kConfigError, absl::StrCat(path, ".", pipeline.status().message()));
-  }
-  for (const Json& step : steps.items()) {
-    if (step["op"].as_string() == "letterbox" && step["fuseIntoFirstLayer"].as_bool()) {
-      return Failure(FailureCode::kConfigError,
-                     absl::StrCat(path,
-                                  ".pipeline (letterbox).fuseIntoFirstLayer: true is not "
-                                  "supported yet"));
-    }
   }
   preparation.pipeline = *std::move(pipeline);
   return preparation;
@@ -149,38 +144,67 @@ absl::StatusOr<DatasetOptions> DatasetOptionsOf(absl::string_view config_yaml,
   return DatasetOptionsOf(*config, inputs);
 }
 
+namespace {
+
+// The entry of one input that is bytes. Errors: CONFIG_ERROR.
+absl::StatusOr<Uint8Input> Uint8InputOf(const InputSpec& input, const InputPreparation& preparation,
+                                        std::optional<int64_t> channel_axis) {
+  const Shape& shape = input.type.shape;
+  const NormalizeStep* fused = preparation.pipeline.fused();
+  Uint8Input entry{input.name, {1.0}, {0.0}, channel_axis.value_or(1), std::nullopt};
+  entry.letterbox = FoldedLetterbox(preparation.pipeline);
+  if (fused == nullptr) {
+    entry.scale[0] = preparation.uint8_factor > 0 ? 1.0 / preparation.uint8_factor : 1.0;
+    return entry;
+  }
+  const int64_t channels = static_cast<int64_t>(fused->mean.size());
+  if (!channel_axis.has_value()) {
+    entry.channel_axis = shape.rank() == 4 && shape[1] == channels ? 1 : 3;
+  }
+  if (shape.rank() != 4 || shape[entry.channel_axis] != channels) {
+    return Failure(FailureCode::kConfigError,
+                   absl::StrCat("preprocessing: normalize of ", channels,
+                                " channels cannot be fused into input '", input.name, "' ",
+                                input.type.ToString()));
+  }
+  entry.scale.clear();
+  entry.offset.clear();
+  for (size_t c = 0; c < fused->mean.size(); ++c) {
+    const double deviation = fused->deviation[c];
+    entry.scale.push_back(1.0 / (fused->divide_by_255 ? 255.0 * deviation : deviation));
+    entry.offset.push_back(-static_cast<double>(fused->mean[c]) / deviation);
+  }
+  return entry;
+}
+
+}  // namespace
+
+absl::StatusOr<FoldedInputs> FoldedInputsOf(absl::Span<const InputSpec> inputs,
+                                            const DatasetOptions& options) {
+  absl::StatusOr<FoldedInputs> folded = FoldedInputs::Create(inputs, options);
+  if (!folded.ok()) {
+    return Failure(FailureCode::kConfigError,
+                   absl::StrCat("preprocessing: ", folded.status().message()));
+  }
+  return folded;
+}
+
 absl::StatusOr<std::vector<Uint8Input>> Uint8InputsOf(absl::Span<const InputSpec> inputs,
                                                       const DatasetOptions& options) {
+  QB_ASSIGN_OR_RETURN(const FoldedInputs folded, FoldedInputsOf(inputs, options));
   std::vector<Uint8Input> bytes;
   for (const InputSpec& input : inputs) {
     const auto found = options.inputs.find(input.name);
     if (found == options.inputs.end()) {
       continue;
     }
-    const NormalizeStep* fused = found->second.pipeline.fused();
-    if (fused == nullptr) {
-      if (found->second.uint8_factor > 0) {
-        bytes.push_back({input.name, {1.0 / found->second.uint8_factor}, {0.0}, 1});
-      }
-      continue;
+    const InputPreparation& preparation = found->second;
+    if (preparation.pipeline.fused() != nullptr || preparation.uint8_factor > 0 ||
+        FoldedLetterbox(preparation.pipeline).has_value()) {
+      QB_ASSIGN_OR_RETURN(Uint8Input entry,
+                          Uint8InputOf(input, preparation, folded.ChannelAxis(input.name)));
+      bytes.push_back(std::move(entry));
     }
-    Uint8Input entry;
-    entry.input = input.name;
-    const Shape& shape = input.type.shape;
-    const int64_t channels = static_cast<int64_t>(fused->mean.size());
-    entry.channel_axis = shape.rank() == 4 && shape[1] == channels ? 1 : 3;
-    if (shape.rank() != 4 || shape[entry.channel_axis] != channels) {
-      return Failure(FailureCode::kConfigError,
-                     absl::StrCat("preprocessing: normalize of ", channels,
-                                  " channels cannot be fused into input '", input.name, "' ",
-                                  input.type.ToString()));
-    }
-    for (size_t c = 0; c < fused->mean.size(); ++c) {
-      const double deviation = fused->deviation[c];
-      entry.scale.push_back(1.0 / (fused->divide_by_255 ? 255.0 * deviation : deviation));
-      entry.offset.push_back(-static_cast<double>(fused->mean[c]) / deviation);
-    }
-    bytes.push_back(std::move(entry));
   }
   return bytes;
 }
@@ -193,6 +217,24 @@ Json Numbers(const std::vector<double>& values) {
     list.Append(Json(value));
   }
   return list;
+}
+
+// The size that the executable takes, and where its picture lies in what the model sees.
+void SetLetterbox(const Shape& model, const Uint8Input& entry, Json& contract) {
+  const LetterboxFold& fold = *entry.letterbox;
+  const bool first = entry.channel_axis == 1;
+  Json shape = Json::Array();
+  for (const int64_t dim : first ? Shape{1, model[1], fold.source.height, fold.source.width}
+                                 : Shape{1, fold.source.height, fold.source.width, model[3]}) {
+    shape.Append(Json(dim));
+  }
+  contract.Set("shape", std::move(shape)).Set("layout", first ? "NCHW" : "NHWC");
+  contract.Set("letterbox", Json::Object()
+                                .Set("factor", fold.factor)
+                                .Set("top", fold.top)
+                                .Set("left", fold.left)
+                                .Set("height", fold.inner.height)
+                                .Set("width", fold.inner.width));
 }
 
 }  // namespace
@@ -211,8 +253,7 @@ Json InputContract(const InputSpec& input, const DatasetOptions& options,
     contract.Set("range", pipeline.normalizes_outside() ? "normalized" : "0..255");
     const std::vector<Json>& steps = pipeline.json().items();
     for (size_t i = 0; i < steps.size(); ++i) {
-      const bool inside = i + 1 == steps.size() && pipeline.fused() != nullptr;
-      (inside ? fused : before).Append(steps[i]);
+      (i < StepsBeforeFused(pipeline) ? before : fused).Append(steps[i]);
     }
   }
   for (const Uint8Input& entry : bytes) {
@@ -224,11 +265,45 @@ Json InputContract(const InputSpec& input, const DatasetOptions& options,
                               .Set("scale", Numbers(entry.scale))
                               .Set("offset", Numbers(entry.offset))
                               .Set("channel_axis", entry.channel_axis));
+    if (entry.letterbox.has_value()) {
+      SetLetterbox(input.type.shape, entry, contract);
+    }
     if (found->second.uint8_factor > 0) {
       fused.Append(Json::Object().Set("op", "divide").Set("by", found->second.uint8_factor));
     }
   }
   return contract.Set("steps_before", std::move(before)).Set("fused", std::move(fused));
+}
+
+absl::Status CheckReadersOfBytes(const Graph& graph, const Partition& partition,
+                                 absl::Span<const Uint8Input> bytes) {
+  for (const Uint8Input& entry : bytes) {
+    std::vector<std::string> readers;
+    bool npu = true;
+    for (const GraphPart& part : partition.parts) {
+      for (const Node* input : part.inputs) {
+        if (input->op() == OpKind::kInput && input->name() == entry.input) {
+          readers.push_back(absl::StrCat("'", part.name, "'"));
+          npu = npu && part.npu;
+        }
+      }
+    }
+    for (const Node* output : graph.outputs()) {
+      const Node& source = *output->operand(0);
+      if (source.op() == OpKind::kInput && source.name() == entry.input) {
+        readers.push_back(absl::StrCat("output '", output->name(), "'"));
+        npu = false;
+      }
+    }
+    if (readers.size() != 1 || !npu) {
+      return Failure(FailureCode::kConfigError,
+                     absl::StrCat("uint8Input: input '", entry.input, "' is read by ",
+                                  readers.empty() ? "nothing" : absl::StrJoin(readers, ", "),
+                                  "; with CPU parts a uint8 input must be read by one NPU part "
+                                  "alone"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 std::string FileStem(absl::string_view name) {

@@ -11,9 +11,13 @@
 #include "core/base/json.h"
 #include "core/config/compile_config.h"
 #include "core/dataset/dataset.h"
+#include "core/dataset/folded_inputs.h"
+#include "core/ir/graph.h"
 #include "core/quantization/uint8_input.h"
 
 namespace qb {
+
+struct Partition;
 
 // The preparation of every input. Errors: CONFIG_ERROR naming the step or the input that does not
 // exist.
@@ -25,14 +29,26 @@ absl::StatusOr<DatasetOptions> DatasetOptionsOf(const CompileConfig& config,
 absl::StatusOr<DatasetOptions> DatasetOptionsOf(absl::string_view config_yaml,
                                                 absl::Span<const InputSpec> inputs);
 
+// The inputs whose letterbox the executable does. Errors: CONFIG_ERROR where one is not of its
+// input's size.
+absl::StatusOr<FoldedInputs> FoldedInputsOf(absl::Span<const InputSpec> inputs,
+                                            const DatasetOptions& options);
+
 // The inputs that an executable takes as bytes, with what a byte stands for.
-// Errors: CONFIG_ERROR where the channels of a fused normalize have no place in the input's shape.
+// Errors: CONFIG_ERROR where the channels of a fused normalize have no place in the input's shape;
+// those of FoldedInputsOf.
 absl::StatusOr<std::vector<Uint8Input>> Uint8InputsOf(absl::Span<const InputSpec> inputs,
                                                       const DatasetOptions& options);
 
+// Bytes go into the program of the NPU part that reads them, so it must be the only reader. Errors:
+// CONFIG_ERROR with the readers.
+absl::Status CheckReadersOfBytes(const Graph& graph, const Partition& partition,
+                                 absl::Span<const Uint8Input> bytes);
+
 // What an application must know to feed an input: layout, color_order, range, codes (what a byte
 // stands for, of a uint8 input), fused (what the executable does), steps_before (what stays with
-// the application).
+// the application). Where a letterbox is folded also shape (of the source), and letterbox: its
+// factor, and top, left, height and width of the picture in what the model sees, for coordinates.
 Json InputContract(const InputSpec& input, const DatasetOptions& options,
                    absl::Span<const Uint8Input> bytes);
 

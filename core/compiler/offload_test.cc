@@ -213,6 +213,30 @@ TEST_F(OffloadTest, BytesGoIntoTheNpuPartThatReadsThem) {
   EXPECT_GT(10 * std::log10(signal / noise), 25.0);
 }
 
+TEST_F(OffloadTest, ALetterboxGoesIntoTheNpuPartThatReadsItsInput) {
+  Write(kTail);
+  const std::string config =
+      "cpuOffload: true\nuseRandomCalib: true\nuint8Input: {apply: true}\n"
+      "preprocessing: {apply: true, pipeline: [{op: letterbox, height: 8, width: 8, "
+      "backend: opencv, fuseIntoFirstLayer: true, sourceHeight: 12, sourceWidth: 16}]}";
+  QB_ASSERT_OK(Run(config));
+  Open();
+  EXPECT_THAT(Stages(), ElementsAre("npu_body", "cpu_tail"));
+  const Json& input = file_->manifest()["inputs"].items()[0];
+  EXPECT_EQ(input["dtype"].as_string(), "uint8");
+  EXPECT_EQ(input["shape"].Dump(), "[1,12,16,3]");
+  EXPECT_EQ(input["letterbox"]["top"].as_int(), 1);
+  absl::StatusOr<Executable> executable = OpenExecutable(*file_, "", 1);
+  ASSERT_TRUE(executable.ok()) << executable.status();
+  ASSERT_EQ(executable->inputs[0].type, (TensorType{DType::kUint8, Shape{1, 12, 16, 3}}));
+  const std::unique_ptr<Dataset> samples = MakeRandomDataset(executable->inputs, 1, 9);
+  const std::vector<Tensor> taken = *samples->Load(0);
+  const absl::StatusOr<std::vector<Tensor>> found = executable->model->Run(taken, 0);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ((*found)[0].shape(), (Shape{1, 6, 6, 1}));
+  EXPECT_GT(file_->report()["check"]["outputs"].items()[0]["sqnr_db"].as_double(), 25.0);
+}
+
 TEST_F(OffloadTest, BytesThatTheCpuReadsAreRefusedWithTheReaders) {
   Write(kBothRead);
   const absl::Status status =

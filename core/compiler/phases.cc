@@ -1,6 +1,7 @@
 #include "core/compiler/phases.h"
 
-#include <sys/resource.h>
+#include <fstream>
+#include <string>
 
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
@@ -51,9 +52,15 @@ Json Phases::Seconds() {
 }
 
 int64_t PeakMemoryBytes() {
-  struct rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<int64_t>(usage.ru_maxrss) * 1024;
+  // Not getrusage: its peak is passed on through exec, so that a large parent's counts as ours.
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    int64_t kibibytes = 0;
+    if (word == "VmHWM:" && status >> kibibytes) {
+      return kibibytes * 1024;
+    }
+  }
+  return 0;
 }
 
 }  // namespace qb

@@ -1,6 +1,7 @@
 #include "core/dataset/dataset.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <set>
 #include <utility>
@@ -55,8 +56,9 @@ struct Finding {
 };
 
 std::vector<Finding> CheckAll(const SampleLoader& loader, const std::vector<SamplePath>& samples,
-                              const DatasetOptions& options) {
+                              const DatasetOptions& options, ProgressSink& sink) {
   std::vector<Finding> findings(samples.size());
+  std::atomic<int64_t> done{0};
   const int64_t count = static_cast<int64_t>(samples.size());
   ThreadPool pool(static_cast<int>(std::clamp<int64_t>(options.threads, 1, count)));
   pool.ParallelFor(count, [&](int64_t index, int) {
@@ -71,6 +73,7 @@ std::vector<Finding> CheckAll(const SampleLoader& loader, const std::vector<Samp
     } else {
       finding.problem = std::string(sample.status().message());
     }
+    sink.OnProgress(done.fetch_add(1) + 1, count, "sample");
   });
   return findings;
 }
@@ -146,7 +149,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(const std::string& path,
                                                      ProgressSink& sink) {
   QB_ASSIGN_OR_RETURN(std::vector<SamplePath> samples, ListSamples(path));
   SampleLoader loader(std::vector<InputSpec>(inputs.begin(), inputs.end()), options);
-  const std::vector<Finding> findings = CheckAll(loader, samples, options);
+  const std::vector<Finding> findings = CheckAll(loader, samples, options, sink);
   if (options.cancel != nullptr) {
     QB_RETURN_IF_ERROR(options.cancel->Check());
   }

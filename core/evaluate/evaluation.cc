@@ -12,6 +12,7 @@
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
 #include "core/base/thread_pool.h"
+#include "core/evaluate/boxes.h"
 #include "core/evaluate/ctc.h"
 
 namespace qb {
@@ -20,6 +21,7 @@ namespace {
 struct SampleResult {
   std::vector<OutputSums> outputs;
   std::vector<bool> compared;  // by output
+  BoxRecall boxes;
   bool labelled = false;
   bool float_sequence = false, quantized_sequence = false;
   bool float_top1 = false, float_top5 = false, quantized_top1 = false, quantized_top5 = false;
@@ -87,6 +89,34 @@ absl::Status Judge(const Tensor& reference, const Tensor& candidate, const std::
   return absl::OkStatus();
 }
 
+// Selected indices and the like are no boxes.
+std::vector<Tensor> FloatsOf(const std::vector<Tensor>& outputs) {
+  std::vector<Tensor> floats;
+  for (const Tensor& output : outputs) {
+    if (output.dtype() == DType::kFloat32) {
+      floats.push_back(output);
+    }
+  }
+  return floats;
+}
+
+absl::Status CountBoxes(const std::vector<Tensor>& reference, const std::vector<Tensor>& candidate,
+                        BoxRecall& recall) {
+  constexpr double kLeastScore = 0.25, kCountedScore = 0.3;
+  const std::vector<Tensor> wanted = FloatsOf(reference), found = FloatsOf(candidate);
+  std::vector<Shape> shapes;
+  for (const Tensor& output : wanted) {
+    shapes.push_back(output.shape());
+  }
+  QB_ASSIGN_OR_RETURN(const BoxLayout layout, FindBoxes(shapes));
+  std::vector<Box> boxes = ReadBoxes(wanted, layout, kLeastScore);
+  const auto weak = [](const Box& box) { return box.score <= kCountedScore; };
+  boxes.erase(std::remove_if(boxes.begin(), boxes.end(), weak), boxes.end());
+  recall.boxes = static_cast<int64_t>(boxes.size());
+  recall.found = CountFound(boxes, ReadBoxes(found, layout, kLeastScore));
+  return absl::OkStatus();
+}
+
 // What the loop over the samples shares.
 struct Loop {
   const ModelUnderTest& reference;
@@ -129,6 +159,9 @@ struct Loop {
       }
       QB_RETURN_IF_ERROR(CheckComparable(expected[i], got[i], options.output_names[i]));
       result.outputs.push_back(CompareOutputs(expected[i], got[i]));
+    }
+    if (options.count_boxes) {
+      QB_RETURN_IF_ERROR(CountBoxes(expected, got, result.boxes));
     }
     if (options.labels != nullptr && !got.empty()) {
       QB_RETURN_IF_ERROR(CheckComparable(expected[0], got[0], options.output_names[0]));
@@ -196,6 +229,13 @@ absl::StatusOr<Evaluation> Summarize(const std::vector<SampleResult>& samples,
     accuracy.quantized_top5 += sample.quantized_top5 ? 1 : 0;
   }
   evaluation.sqnr_db_mean_all_outputs = values > 0 ? decibels / values : 0;
+  if (options.count_boxes) {
+    evaluation.box_recall.emplace();
+    for (const SampleResult& sample : samples) {
+      evaluation.box_recall->boxes += sample.boxes.boxes;
+      evaluation.box_recall->found += sample.boxes.found;
+    }
+  }
   if (options.labels != nullptr) {
     if (accuracy.labelled == 0) {
       return Failure(FailureCode::kArgumentError,
@@ -283,6 +323,15 @@ Json Evaluation::ToJson() const {
   json.Set("float_top5", share(&Accuracy::float_top5));
   json.Set("quantized_top1", share(&Accuracy::quantized_top1));
   json.Set("quantized_top5", share(&Accuracy::quantized_top5));
+  if (box_recall.has_value()) {
+    const double boxes = static_cast<double>(box_recall->boxes);
+    json.Set("boxes", Json::Object()
+                          .Set("float", box_recall->boxes)
+                          .Set("found", box_recall->found)
+                          .Set("recall", box_recall->boxes == 0
+                                             ? Json()
+                                             : Json(static_cast<double>(box_recall->found) / boxes)));
+  }
   if (text) {
     json.Set("float_sequence_accuracy", *accuracy->float_sequence);
     json.Set("quantized_sequence_accuracy", accuracy->quantized_sequence.value_or(0.0));

@@ -39,11 +39,18 @@ enum class LabelMetric {
   kCtc,   // the text that the steps of a CTC recognizer spell: share of samples read without error
 };
 
+// Boxes of the float model with a score of more than 0.3, and how many of them the candidate finds
+// again (boxes.h) among its own of 0.25 and more. A detector needs no labels for that.
+struct BoxRecall {
+  int64_t boxes = 0, found = 0;
+};
+
 struct EvaluationOptions {
   int threads = 1;
   int64_t max_samples = 0;  // 0: all
   std::vector<std::string> output_names;
   const Labels* labels = nullptr;  // null: unlabelled
+  bool count_boxes = false;        // the outputs are a detector's
   LabelMetric label_metric = LabelMetric::kTopK;
   // Names of the classes from 0 up, or empty; of kCtc the characters of the classes from 1 up.
   std::vector<std::string> classes;
@@ -62,13 +69,14 @@ struct Evaluation {
   // Mean over samples and outputs of each one's dB: comparable with tools that average dB.
   double sqnr_db_mean_all_outputs = 0;
   std::optional<Accuracy> accuracy;  // of the first output
+  std::optional<BoxRecall> box_recall;
 
   Json ToJson() const;
 };
 
 // Samples are spread over threads; sums are merged in sample order, so the result does not depend
 // on the number of threads. Errors: CALIBRATION_DATA_ERROR of a sample; ARGUMENT_ERROR for a label
-// that is no class index or when no sample has a label; CANCELLED; those of the models.
+// that is no class index, when no sample has a label, or for outputs without boxes; CANCELLED; those of the models.
 absl::StatusOr<Evaluation> Evaluate(const ModelUnderTest& reference,
                                     const ModelUnderTest& candidate, const Dataset& dataset,
                                     const EvaluationOptions& options, ProgressSink& sink,

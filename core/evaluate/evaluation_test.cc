@@ -72,6 +72,44 @@ TEST(Evaluate, CountsAgreementAndTopK) {
   }
 }
 
+// Two boxes a sample, of which the second moves when it is quantized; and what NMS selected.
+class FakeDetector final : public ModelUnderTest {
+ public:
+  explicit FakeDetector(float shift) : shift_(shift) {}
+  absl::StatusOr<std::vector<Tensor>> Run(absl::Span<const Tensor>, int) const override {
+    const std::vector<int64_t> selected = {0, 0, 0};
+    return std::vector<Tensor>{
+        Tensor::Of<int64_t>(DType::kInt64, {1, 3}, selected),
+        Tensor::Of<float>(
+            DType::kFloat32, {1, 3, 4},
+            std::vector<float>{0, 0, 10, 10, 50 + shift_, 50, 60 + shift_, 60, 0, 0, 1, 1}),
+        Tensor::Of<float>(DType::kFloat32, {1, 3, 1}, std::vector<float>{0.9f, 0.8f, 0.1f})};
+  }
+
+ private:
+  float shift_;
+};
+
+TEST(Evaluate, CountsBoxesThatAreFoundAgain) {
+  EvaluationOptions options;
+  options.output_names = {"selected", "boxes", "scores"};
+  options.count_boxes = true;
+  NullProgressSink sink;
+  for (const auto& [shift, found] : {std::pair{1.0f, 6}, std::pair{8.0f, 3}}) {
+    QB_ASSERT_OK_AND_ASSIGN(const Evaluation result,
+                            Evaluate(FakeDetector(0), FakeDetector(shift), CountingDataset(3),
+                                     options, sink, CancelToken()));
+    EXPECT_EQ(result.box_recall->boxes, 6);
+    EXPECT_EQ(result.box_recall->found, found);
+    EXPECT_EQ(result.ToJson()["boxes"]["recall"].as_double(), found / 6.0);
+  }
+  EXPECT_EQ(
+      FailureCodeOf(Evaluate(FakeModel(false), FakeModel(true), CountingDataset(1),
+                             {.output_names = {"scores"}, .count_boxes = true}, sink, CancelToken())
+                        .status()),
+      FailureCode::kArgumentError);
+}
+
 TEST(Evaluate, TakesClassNamesAndText) {
   const Labels labels = {{"s0", "dog"}, {"s1", "dog"}};
   EvaluationOptions options;

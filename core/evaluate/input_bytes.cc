@@ -44,6 +44,10 @@ std::vector<Uint8Input> BytesOfInputs(const Json& inputs) {
     for (const Json& offset : codes["offset"].items()) {
       bytes.offset.push_back(offset.as_double());
     }
+    if (input.contains("letterbox")) {
+      bytes.letterbox
+          .emplace();  // that there is one says how samples are taken; the rest is not used
+    }
     result.push_back(std::move(bytes));
   }
   return result;

@@ -16,7 +16,8 @@ namespace qb {
 // The nearest byte for each real value (float32): the inverse of what a byte stands for.
 Tensor BytesOf(const Tensor& real, const Uint8Input& meaning);
 
-// What a manifest's list of inputs says about their bytes; unchecked, BytesOfInput checks.
+// What a manifest's list of inputs says about their bytes; unchecked, BytesOfInput checks. Of a
+// folded letterbox only that there is one.
 std::vector<Uint8Input> BytesOfInputs(const Json& inputs);
 
 // The entry of an input, or one that goes by the program's scale. Errors: MODEL_PARSE_ERROR for an

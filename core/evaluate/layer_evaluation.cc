@@ -16,7 +16,9 @@
 #include "core/base/thread_pool.h"
 #include "core/evaluate/codes.h"
 #include "core/evaluate/input_bytes.h"
+#include "core/evaluate/layer_sums.h"
 #include "core/evaluate/metrics.h"
+#include "core/evaluate/step_plan.h"
 #include "core/execute/executor.h"
 #include "core/integer/requant.h"
 #include "core/integer/run_layer.h"
@@ -27,186 +29,6 @@ namespace {
 
 using integer::Network;
 using integer::TensorInfo;
-
-// A float value that is a tensor of the network, and the layers that make it out of other such
-// values.
-struct Step {
-  const Node* node = nullptr;
-  int tensor = -1;
-  std::vector<size_t> layers;  // in execution order
-};
-
-// The steps of a network, by float node.
-class StepPlan {
- public:
-  static absl::StatusOr<StepPlan> Create(const Graph& graph, const Network& network) {
-    StepPlan plan(network);
-    QB_RETURN_IF_ERROR(plan.FindBorder(graph));
-    plan.FindByName(graph);
-    for (Step& step : plan.steps_) {
-      QB_RETURN_IF_ERROR(plan.CheckShape(step));
-      plan.FindLayers(step);
-    }
-    return plan;
-  }
-
-  const std::vector<Step>& steps() const { return steps_; }
-  // Whether a float value is known for the tensor.
-  bool is_value(int tensor) const { return value_[static_cast<size_t>(tensor)]; }
-
- private:
-  explicit StepPlan(const Network& network)
-      : network_(&network),
-        value_(network.tensors.size(), false),
-        producers_(network.tensors.size(), -1) {
-    for (size_t i = 0; i < network.layers.size(); ++i) {
-      producers_[static_cast<size_t>(network.layers[i].output)] = static_cast<int64_t>(i);
-    }
-  }
-
-  void Add(const Node* node, int tensor) {
-    if (!value_[static_cast<size_t>(tensor)]) {
-      value_[static_cast<size_t>(tensor)] = true;
-      steps_.push_back({node, tensor, {}});
-    }
-  }
-
-  // The codes of an input: those that Quantize makes, or of a uint8 input those that the layer
-  // behind makes of its bytes. Where axes are turned in between, the turned value is a step of its
-  // own.
-  void AddInput(const Node* node, int input, int quantized) {
-    if (network_->tensors[static_cast<size_t>(input)].dtype != DType::kUint8) {
-      Add(node, quantized);
-      return;
-    }
-    for (const integer::Layer& layer : network_->layers) {
-      const bool scales = std::holds_alternative<integer::RequantParams>(layer.params) ||
-                          std::holds_alternative<integer::ConvParams>(layer.params);
-      if (scales && layer.inputs[0] == quantized) {
-        Add(node, layer.output);
-      }
-    }
-  }
-
-  // Inputs and outputs have names of their own there.
-  absl::Status FindBorder(const Graph& graph) {
-    if (graph.inputs().size() != network_->inputs.size() ||
-        graph.outputs().size() != network_->outputs.size()) {
-      return Failure(FailureCode::kArgumentError,
-                     absl::StrCat("the executable has ", network_->inputs.size(), " inputs and ",
-                                  network_->outputs.size(), " outputs, the model ",
-                                  graph.inputs().size(), " and ", graph.outputs().size()));
-    }
-    for (size_t i = 0; i < graph.inputs().size(); ++i) {
-      const int input = network_->inputs[i];
-      if (HoldsCodes(network_->tensors[static_cast<size_t>(input)])) {
-        Add(graph.inputs()[i], input);
-        continue;
-      }
-      for (const integer::Layer& layer : network_->layers) {
-        if (std::holds_alternative<integer::QuantizeParams>(layer.params) &&
-            layer.inputs[0] == input) {
-          AddInput(graph.inputs()[i], input, layer.output);
-        }
-      }
-    }
-    for (size_t i = 0; i < graph.outputs().size(); ++i) {
-      const int output = network_->outputs[i];
-      if (HoldsCodes(network_->tensors[static_cast<size_t>(output)])) {
-        Add(graph.outputs()[i]->operand(0), output);
-      }
-    }
-    return absl::OkStatus();
-  }
-
-  void FindByName(const Graph& graph) {
-    absl::flat_hash_map<std::string, const Node*> nodes;
-    for (const Node* node : graph.TopologicalOrder()) {
-      if (!node->is_constant() && node->op() != OpKind::kOutput) {
-        nodes[node->name()] = node;
-      }
-    }
-    for (const integer::Layer& layer : network_->layers) {
-      const TensorInfo& info = network_->tensors[static_cast<size_t>(layer.output)];
-      const auto found = nodes.find(info.name);
-      if (found != nodes.end() && HoldsCodes(info)) {
-        Add(found->second, layer.output);
-      }
-    }
-  }
-
-  absl::Status CheckShape(const Step& step) const {
-    const TensorInfo& info = network_->tensors[static_cast<size_t>(step.tensor)];
-    if (info.shape.elements() != step.node->shape().elements() ||
-        step.node->type().dtype != DType::kFloat32) {
-      return Failure(
-          FailureCode::kArgumentError,
-          absl::StrCat("layer '", step.node->name(), "' is ", step.node->type().ToString(),
-                       " in the model and ", info.shape.ToString(),
-                       " in the executable; it was made from "
-                       "another model"));
-    }
-    return absl::OkStatus();
-  }
-
-  // Everything between the step's tensor and tensors that are values themselves.
-  void FindLayers(Step& step) const {
-    std::vector<int> open = {step.tensor};
-    while (!open.empty()) {
-      const int64_t producer = producers_[static_cast<size_t>(open.back())];
-      open.pop_back();
-      if (producer < 0) {
-        continue;
-      }
-      const size_t layer = static_cast<size_t>(producer);
-      if (std::find(step.layers.begin(), step.layers.end(), layer) != step.layers.end()) {
-        continue;
-      }
-      step.layers.push_back(layer);
-      for (const int input : network_->layers[layer].inputs) {
-        if (!is_value(input)) {
-          open.push_back(input);
-        }
-      }
-    }
-    std::sort(step.layers.begin(), step.layers.end());
-  }
-
-  const Network* network_;
-  std::vector<bool> value_;         // by tensor
-  std::vector<int64_t> producers_;  // by tensor: the layer, or -1
-  std::vector<Step> steps_;
-};
-
-// What the samples say about one step.
-struct StepSums {
-  OutputSums single, entire;
-  int64_t elements = 0, saturated = 0;
-
-  void Add(const StepSums& other) {
-    Pool(single, other.single);
-    Pool(entire, other.entire);
-    elements += other.elements;
-    saturated += other.saturated;
-  }
-  static void Pool(OutputSums& total, const OutputSums& sums) {
-    total.signal += sums.signal;
-    total.noise += sums.noise;
-    total.other += sums.other;
-    total.product += sums.product;
-  }
-};
-
-int64_t CountSaturated(const Tensor& real, const TensorInfo& info) {
-  // Half a step beyond the last code still rounds to it.
-  const double low = (integer::LeastCode(info.dtype) - info.zero_point - 0.5) * info.scale;
-  const double high = (integer::MostCode(info.dtype) - info.zero_point + 0.5) * info.scale;
-  int64_t count = 0;
-  for (const float value : real.values<float>()) {
-    count += value < low || value > high ? 1 : 0;
-  }
-  return count;
-}
 
 // The float view as the network shapes it.
 Tensor Reshaped(const Tensor& view, const Shape& shape) {
@@ -220,10 +42,11 @@ class LayerJudge {
  public:
   static absl::StatusOr<std::unique_ptr<LayerJudge>> Create(const Graph& graph,
                                                             const Network& network,
-                                                            std::vector<Uint8Input> bytes) {
+                                                            const LayerEvaluationOptions& options) {
     QB_ASSIGN_OR_RETURN(StepPlan plan, StepPlan::Create(graph, network));
     std::unique_ptr<LayerJudge> judge(new LayerJudge(network, std::move(plan)));
-    judge->bytes_ = std::move(bytes);
+    judge->bytes_ = options.bytes;
+    judge->folded_ = options.folded;
     QB_RETURN_IF_ERROR(judge->Prepare(graph));
     return judge;
   }
@@ -231,8 +54,8 @@ class LayerJudge {
   const std::vector<Step>& steps() const { return plan_.steps(); }
   std::unique_ptr<FloatExecutor::Context> NewContext() const { return executor_->NewContext(); }
 
-  absl::StatusOr<std::vector<StepSums>> RunSample(FloatExecutor::Context& context,
-                                                  const std::vector<Tensor>& inputs) const {
+  absl::StatusOr<std::vector<LayerSums>> RunSample(FloatExecutor::Context& context,
+                                                   const std::vector<Tensor>& inputs) const {
     Sample sample(network_, steps().size());
     QB_RETURN_IF_ERROR(RunEntire(inputs, sample));
     RunOptions run;
@@ -242,8 +65,12 @@ class LayerJudge {
         Judge(found->second[i], view, sample);
       }
     };
+    std::vector<Tensor> finished = inputs;
+    if (folded_ != nullptr) {
+      QB_ASSIGN_OR_RETURN(finished, folded_->Finish(std::move(finished)));
+    }
     std::vector<Tensor> outputs;
-    QB_RETURN_IF_ERROR(executor_->Run(context, inputs, run, &outputs));
+    QB_RETURN_IF_ERROR(executor_->Run(context, finished, run, &outputs));
     QB_RETURN_IF_ERROR(sample.failure);
     return std::move(sample.sums);
   }
@@ -254,7 +81,7 @@ class LayerJudge {
         : entire(network.tensors.size()), codes(network.tensors.size()), sums(steps) {}
     std::vector<std::optional<Tensor>> entire;  // by tensor: as the whole network computes it
     std::vector<std::optional<Tensor>> codes;   // by tensor: of the float values
-    std::vector<StepSums> sums;                 // by step
+    std::vector<LayerSums> sums;                // by step
     absl::Status failure;
     integer::Scratch scratch;
   };
@@ -317,13 +144,16 @@ class LayerJudge {
     }
     for (size_t i = 0; i < inputs.size(); ++i) {
       const TensorInfo& x = info(network_.inputs[i]);
-      if (inputs[i].elements() != x.shape.elements() || inputs[i].dtype() != DType::kFloat32) {
-        return Failure(FailureCode::kArgumentError,
-                       absl::StrCat("input '", x.name, "' is ", inputs[i].type().ToString(),
-                                    "; float32 of ", x.shape.elements(), " elements is accepted"));
+      const bool as_bytes = folded_ != nullptr && folded_->ChannelAxis(x.name).has_value();
+      const DType taken = as_bytes ? DType::kUint8 : DType::kFloat32;
+      if (inputs[i].elements() != x.shape.elements() || inputs[i].dtype() != taken) {
+        return Failure(
+            FailureCode::kArgumentError,
+            absl::StrCat("input '", x.name, "' is ", inputs[i].type().ToString(), "; ",
+                         DTypeName(taken), " of ", x.shape.elements(), " elements is accepted"));
       }
       Tensor& value = sample.entire[static_cast<size_t>(network_.inputs[i])].emplace(inputs[i]);
-      if (x.dtype == DType::kUint8) {
+      if (x.dtype == DType::kUint8 && !as_bytes) {
         QB_ASSIGN_OR_RETURN(const Uint8Input meaning, BytesOfInput(x, bytes_));
         value = BytesOf(Reshaped(inputs[i], x.shape), meaning);
       } else if (HoldsCodes(x)) {
@@ -345,10 +175,11 @@ class LayerJudge {
     const size_t tensor = static_cast<size_t>(step.tensor);
     const TensorInfo& y = info(step.tensor);
     const Tensor real = Reshaped(view, y.shape);
-    StepSums& sums = sample.sums[index];
-    sums.elements = real.elements();
-    sums.saturated = CountSaturated(real, y);
-    sums.entire = CompareOutputs(real, DequantizeTensor(*sample.entire[tensor], y));
+    LayerSums& sums = sample.sums[index];
+    CountValues(real, y, sums);
+    const Tensor executable = DequantizeTensor(*sample.entire[tensor], y);
+    sums.entire = CompareOutputs(real, executable);
+    CountErrors(real, executable, sums);
     sample.entire[tensor].reset();
     const Tensor codes = QuantizeTensor(real, y);
     const bool from_codes = std::all_of(step.layers.begin(), step.layers.end(), [&](size_t layer) {
@@ -363,7 +194,7 @@ class LayerJudge {
       }
       sums.single = CompareOutputs(real, DequantizeTensor(*sample.codes[tensor], y));
     } else {
-      sums.single = CompareOutputs(real, DequantizeTensor(codes, y));  // a model input
+      sums.single = sums.rounding;  // a model input
     }
     sample.codes[tensor] = codes;
   }
@@ -371,6 +202,7 @@ class LayerJudge {
   const Network& network_;
   const StepPlan plan_;
   std::vector<Uint8Input> bytes_;
+  const FoldedInputs* folded_ = nullptr;
   std::vector<const uint8_t*> constants_;  // by tensor; null: no constant
   absl::flat_hash_map<const Node*, std::vector<size_t>> by_node_;
   std::unique_ptr<FloatExecutor> executor_;
@@ -382,28 +214,38 @@ double CosineOf(const OutputSums& sums) {
   return norm > 0 ? sums.product / norm : (sums.noise > 0 ? 0.0 : 1.0);
 }
 
+LayerMetrics MetricsOf(const Step& step, const TensorInfo& info, const LayerSums& total) {
+  LayerMetrics row;
+  row.name = step.node->name();
+  row.op = std::string(OpDefOf(step.node->op()).name);
+  row.activation_bits = info.dtype == DType::kInt16 ? 16 : 8;
+  row.sqnr_db = SqnrDb(total.single.signal, total.single.noise);
+  row.cosine = CosineOf(total.single);
+  row.entire_sqnr_db = SqnrDb(total.entire.signal, total.entire.noise);
+  row.entire_cosine = CosineOf(total.entire);
+  row.rounding_db = SqnrDb(total.rounding.signal, total.rounding.noise);
+  row.saturation_share = total.elements == 0 ? 0.0
+                                             : static_cast<double>(total.saturated) /
+                                                   static_cast<double>(total.elements);
+  row.clipping_share = total.rounding.noise > 0 ? total.clipped / total.rounding.noise : 0.0;
+  row.bias_share = total.BiasShare();
+  if (info.dtype == DType::kInt8) {
+    row.dead_code_share = total.DeadCodeShare(info);
+  }
+  row.code_range = CodeRangeOf(info);
+  row.histogram_range = HistogramRangeOf(info);
+  row.histogram = total.bins;
+  return row;
+}
+
 std::vector<LayerMetrics> Summarize(const LayerJudge& judge, const Network& network,
-                                    const std::vector<std::vector<StepSums>>& samples) {
+                                    const std::vector<LayerSums>& totals) {
   std::vector<std::pair<size_t, LayerMetrics>> rows;  // with the position of the step's last layer
   for (size_t i = 0; i < judge.steps().size(); ++i) {
     const Step& step = judge.steps()[i];
-    StepSums total;
-    for (const std::vector<StepSums>& sample : samples) {
-      total.Add(sample[i]);
-    }
-    LayerMetrics row;
-    row.name = step.node->name();
-    row.op = std::string(OpDefOf(step.node->op()).name);
-    row.activation_bits =
-        network.tensors[static_cast<size_t>(step.tensor)].dtype == DType::kInt16 ? 16 : 8;
-    row.sqnr_db = SqnrDb(total.single.signal, total.single.noise);
-    row.cosine = CosineOf(total.single);
-    row.entire_sqnr_db = SqnrDb(total.entire.signal, total.entire.noise);
-    row.entire_cosine = CosineOf(total.entire);
-    row.saturation_share = total.elements == 0 ? 0.0
-                                               : static_cast<double>(total.saturated) /
-                                                     static_cast<double>(total.elements);
-    rows.emplace_back(step.layers.empty() ? 0 : step.layers.back() + 1, std::move(row));
+    rows.emplace_back(
+        step.layers.empty() ? 0 : step.layers.back() + 1,
+        MetricsOf(step, network.tensors[static_cast<size_t>(step.tensor)], totals[i]));
   }
   std::stable_sort(rows.begin(), rows.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -414,18 +256,35 @@ std::vector<LayerMetrics> Summarize(const LayerJudge& judge, const Network& netw
   return metrics;
 }
 
+Json Pair(const HistogramRange& range) {
+  return Json::Array().Append(Json(range.low)).Append(Json(range.high));
+}
+
 }  // namespace
 
 Json LayerMetrics::ToJson() const {
+  Json counts = Json::Array();
+  for (const int64_t count : histogram) {
+    counts.Append(Json(count));
+  }
   return Json::Object()
       .Set("name", name)
       .Set("op", op)
       .Set("activation_bits", activation_bits)
+      .Set("weight_bits", weight_bits > 0 ? Json(weight_bits) : Json())
+      .Set("only_8_bits", only_8_bits)
       .Set("sqnr_db", sqnr_db)
       .Set("cosine", cosine)
       .Set("entire_sqnr_db", entire_sqnr_db)
       .Set("entire_cosine", entire_cosine)
-      .Set("saturation_share", saturation_share);
+      .Set("rounding_db", rounding_db)
+      .Set("saturation_share", saturation_share)
+      .Set("clipping_share", clipping_share)
+      .Set("dead_code_share", dead_code_share.has_value() ? Json(*dead_code_share) : Json())
+      .Set("bias_share", bias_share)
+      .Set("code_range", Pair(code_range))
+      .Set("histogram",
+           Json::Object().Set("range", Pair(histogram_range)).Set("counts", std::move(counts)));
 }
 
 absl::StatusOr<std::vector<LayerMetrics>> EvaluateLayers(const Graph& graph, const Network& network,
@@ -434,10 +293,10 @@ absl::StatusOr<std::vector<LayerMetrics>> EvaluateLayers(const Graph& graph, con
                                                          ProgressSink& sink,
                                                          const CancelToken& cancel) {
   QB_ASSIGN_OR_RETURN(const std::unique_ptr<LayerJudge> judge,
-                      LayerJudge::Create(graph, network, options.bytes));
+                      LayerJudge::Create(graph, network, options));
   const int64_t count =
       options.max_samples > 0 ? std::min(options.max_samples, dataset.size()) : dataset.size();
-  std::vector<std::vector<StepSums>> samples(static_cast<size_t>(count));
+  OrderedLayerSums totals(judge->steps().size());
   std::vector<absl::Status> statuses(static_cast<size_t>(count), absl::OkStatus());
   const int threads =
       static_cast<int>(std::clamp<int64_t>(options.threads, 1, std::max<int64_t>(count, 1)));
@@ -455,7 +314,8 @@ absl::StatusOr<std::vector<LayerMetrics>> EvaluateLayers(const Graph& graph, con
     }
     const auto run = [&]() -> absl::Status {
       QB_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, dataset.Load(index));
-      QB_ASSIGN_OR_RETURN(samples[static_cast<size_t>(index)], judge->RunSample(*context, inputs));
+      QB_ASSIGN_OR_RETURN(std::vector<LayerSums> sums, judge->RunSample(*context, inputs));
+      totals.Add(index, std::move(sums));
       return absl::OkStatus();
     };
     absl::Status& status = statuses[static_cast<size_t>(index)];
@@ -467,7 +327,7 @@ absl::StatusOr<std::vector<LayerMetrics>> EvaluateLayers(const Graph& graph, con
   for (const absl::Status& status : statuses) {
     QB_RETURN_IF_ERROR(status);
   }
-  return Summarize(*judge, network, samples);
+  return Summarize(*judge, network, totals.Take());
 }
 
 }  // namespace qb

@@ -6,31 +6,25 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
+#include "core/evaluate/report_plots.h"
+#include "core/evaluate/report_style.h"
+
 namespace qb {
 namespace {
 
-constexpr char kStyle[] = R"(
-:root { color-scheme: light dark; --line: #8884; --bar: #3a7bd5; }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.4rem; margin: 0; } h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; }
-p.sub { color: #777; margin: .2rem 0 1.5rem; }
-.cards { display: flex; flex-wrap: wrap; gap: 1rem; }
-.card { border: 1px solid var(--line); border-radius: .5rem; padding: .6rem 1rem; min-width: 9rem; }
-.card b { display: block; font-size: 1.4rem; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; }
-th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid var(--line); }
-.track { background: var(--line); border-radius: .2rem; height: .7rem; min-width: 6rem; }
-.track div { background: var(--bar); border-radius: .2rem; height: 100%; }
-td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-)";
+constexpr size_t kPlottedLayers = 12;
+constexpr size_t kShownCulprits = 8;
 
-std::string Percent(const Json& share) {
-  return share.is_number() ? absl::StrFormat("%.2f %%", share.as_double() * 100) : "-";
+std::string Percent(const Json& share, int digits = 2) {
+  return share.is_number() ? absl::StrFormat("%.*f %%", digits, share.as_double() * 100) : "-";
 }
 
-std::string Number(const Json& value, const char* unit) {
-  return value.is_number() ? absl::StrFormat("%.4g%s", value.as_double(), unit) : "-";
+std::string Decibels(const Json& value, int digits = 1) {
+  return value.is_number() ? absl::StrFormat("%.*f dB", digits, value.as_double()) : "-";
+}
+
+std::string Number(const Json& value) {
+  return value.is_number() ? absl::StrFormat("%.4g", value.as_double()) : "-";
 }
 
 void AppendCard(std::string& html, absl::string_view label, absl::string_view value) {
@@ -38,66 +32,181 @@ void AppendCard(std::string& html, absl::string_view label, absl::string_view va
                   "</b></div>\n");
 }
 
-void AppendCell(std::string& html, absl::string_view text, bool number) {
-  absl::StrAppend(&html, number ? "<td class=\"n\">" : "<td>", EscapeHtml(text), "</td>");
+// `css`: classes of the cell, e.g. "n" of a number.
+void AppendCell(std::string& html, absl::string_view text, absl::string_view css) {
+  absl::StrAppend(&html, "<td", css.empty() ? "" : absl::StrCat(" class=\"", css, "\""), ">",
+                  EscapeHtml(text), "</td>");
+}
+
+void AppendHead(std::string& html, const std::vector<const char*>& names, size_t texts) {
+  absl::StrAppend(&html, "<div class=\"wide\"><table><tr>");
+  for (size_t i = 0; i < names.size(); ++i) {
+    absl::StrAppend(&html, i < texts ? "<th>" : "<th class=\"n\">", names[i], "</th>");
+  }
+  absl::StrAppend(&html, "</tr>\n");
+}
+
+void AppendCards(std::string& html, const Json& evaluation) {
+  absl::StrAppend(&html, "<div class=\"cards\">\n");
+  const auto both = [&](absl::string_view label, const char* of_float, const char* quantized) {
+    if (evaluation[of_float].is_number()) {
+      AppendCard(html, absl::StrCat(label, ", float"), Percent(evaluation[of_float]));
+      AppendCard(html, absl::StrCat(label, ", quantized"), Percent(evaluation[quantized]));
+    }
+  };
+  both("top-1", "float_top1", "quantized_top1");
+  both("top-5", "float_top5", "quantized_top5");
+  both("read without error", "float_sequence_accuracy", "quantized_sequence_accuracy");
+  if (evaluation["boxes"].is_object()) {
+    AppendCard(html, "boxes found again", Percent(evaluation["boxes"]["recall"]));
+    AppendCard(html, "boxes, float", Number(evaluation["boxes"]["float"]));
+  }
+  if (!evaluation["outputs"].items().empty()) {
+    const Json& first = evaluation["outputs"].items()[0];
+    AppendCard(html, "agreement", Percent(first["agreement"]));
+    AppendCard(html, "SQNR", Decibels(first["sqnr_db"]));
+  }
+  absl::StrAppend(&html, "</div>\n");
 }
 
 void AppendOutputs(std::string& html, const Json& outputs) {
-  absl::StrAppend(
-      &html,
-      "<h2>Outputs</h2><div class=\"wide\"><table><tr><th>output</th><th "
-      "class=\"n\">SQNR</th><th class=\"n\">cosine</th><th class=\"n\">agreement</th><th "
-      "class=\"n\">largest relative error</th></tr>\n");
+  absl::StrAppend(&html, "<h2>Outputs</h2>\n");
+  AppendHead(html, {"output", "SQNR", "cosine", "agreement", "largest relative error"}, 1);
   for (const Json& output : outputs.items()) {
     absl::StrAppend(&html, "<tr>");
-    AppendCell(html, output["name"].as_string(), false);
-    AppendCell(html, absl::StrFormat("%.2f dB", output["sqnr_db"].as_double()), true);
-    AppendCell(html, absl::StrFormat("%.6f", output["cosine"].as_double()), true);
-    AppendCell(html, Percent(output["agreement"]), true);
-    AppendCell(html, Number(output["relative_error"], ""), true);
+    AppendCell(html, output["name"].as_string(), "name");
+    AppendCell(html, Decibels(output["sqnr_db"], 2), "n");
+    AppendCell(html, absl::StrFormat("%.6f", output["cosine"].as_double()), "n");
+    AppendCell(html, Percent(output["agreement"]), "n");
+    AppendCell(html, Number(output["relative_error"]), "n");
     absl::StrAppend(&html, "</tr>\n");
   }
   absl::StrAppend(&html, "</table></div>\n");
 }
 
-// Bars of what each layer keeps on its own, the worst first.
-void AppendWorstLayers(std::string& html, const Json& layers) {
-  constexpr double kWholeBarDb = 60.0;  // beyond it nobody looks
+void AppendCulprits(std::string& html, const Json& culprits, const std::string& settings) {
+  if (culprits.items().empty()) {
+    return;
+  }
+  absl::StrAppend(&html,
+                  "<h2>Where the accuracy goes</h2>\n<p class=\"sub\">The share is that of the "
+                  "noise which all layers add on their own, each against its own signal: an "
+                  "estimate of what the layer costs.</p>\n<ol class=\"culprits\">\n");
+  for (size_t i = 0; i < std::min(kShownCulprits, culprits.items().size()); ++i) {
+    const Json& culprit = culprits.items()[i];
+    absl::StrAppend(&html, "<li class=\"panel\"><span class=\"share\">",
+                    Percent(culprit["noise_share"], 0), "</span><div><b class=\"name\">",
+                    EscapeHtml(culprit["layer"].as_string()), "</b><br>",
+                    EscapeHtml(culprit["reason"].as_string()));
+    if (!culprit["setting"].as_string().empty()) {
+      absl::StrAppend(&html, "<br><span class=\"soft\">try</span> <code>",
+                      EscapeHtml(culprit["setting"].as_string()), ": ",
+                      EscapeHtml(culprit["value"].Dump()), "</code>");
+    }
+    absl::StrAppendFormat(&html,
+                          "</div><div class=\"track\"><div style=\"width:%.1f%%\"></div></div>"
+                          "</li>\n",
+                          std::clamp(culprit["noise_share"].as_double(), 0.0, 1.0) * 100);
+  }
+  absl::StrAppend(&html, "</ol>\n");
+  if (!settings.empty()) {
+    absl::StrAppend(&html,
+                    "<details><summary>All suggestions as settings, for "
+                    "<code>--compile-config</code></summary><div class=\"panel\"><pre>",
+                    EscapeHtml(settings), "</pre></div></details>\n");
+  }
+}
+
+std::vector<const Json*> WorstFirst(const Json& layers) {
   std::vector<const Json*> rows;
   for (const Json& layer : layers.items()) {
     rows.push_back(&layer);
   }
-  if (rows.empty()) {
-    return;
-  }
   std::stable_sort(rows.begin(), rows.end(), [](const Json* a, const Json* b) {
     return (*a)["sqnr_db"].as_double() < (*b)["sqnr_db"].as_double();
   });
+  return rows;
+}
+
+void AppendHistograms(std::string& html, const std::vector<const Json*>& rows) {
+  std::string plots;
+  for (size_t i = 0; i < std::min(kPlottedLayers, rows.size()); ++i) {
+    const Json& layer = *rows[i];
+    const std::string plot = HistogramPlot(layer);
+    if (!plot.empty()) {
+      absl::StrAppend(&plots, "<div class=\"panel\"><h3>", EscapeHtml(layer["name"].as_string()),
+                      "</h3><p class=\"soft\">", EscapeHtml(layer["op"].as_string()),
+                      ", <span class=\"nb\">single ", Decibels(layer["sqnr_db"]),
+                      "</span>, <span class=\"nb\">saturated ",
+                      Percent(layer["saturation_share"], 3),
+                      "</span>, <span class=\"nb\">dead codes ",
+                      Percent(layer["dead_code_share"], 0), "</span></p>\n", plot, "</div>\n");
+    }
+  }
+  if (!plots.empty()) {
+    absl::StrAppend(
+        &html,
+        "<h2>Values of the worst layers</h2>\n<p class=\"sub\">Counts on a logarithmic "
+        "scale. Dashed lines: the least and the most value that a code stands for; what "
+        "lies beyond is clipped.</p>\n<div class=\"plots\">\n",
+        plots, "</div>\n");
+  }
+}
+
+void AppendLayerTable(std::string& html, const std::vector<const Json*>& rows) {
   absl::StrAppend(&html,
-                  "<h2>Where the accuracy goes</h2><p class=\"sub\">Single: only this layer "
-                  "quantized. Entire: everything before it too. Worst first.</p><div "
-                  "class=\"wide\"><table><tr><th>layer</th><th>op</th><th class=\"n\">bits</th><th "
-                  "class=\"n\">single</th><th></th><th class=\"n\">entire</th><th "
-                  "class=\"n\">cosine</th><th class=\"n\">saturated</th></tr>\n");
+                  "<h2>Layers, worst first</h2>\n<p class=\"sub\">Rounding: its values as its own "
+                  "codes. Dead codes: never taken. Coherent: the share of the error up to here "
+                  "that shifts whole channels.</p>\n");
+  AppendHead(html,
+             {"layer", "op", "bits", "weights", "single", "cosine", "entire", "cosine", "rounding",
+              "saturated", "dead codes", "coherent"},
+             2);
   for (const Json* row : rows) {
-    const double single = (*row)["sqnr_db"].as_double();
+    const Json& layer = *row;
+    const double single = layer["sqnr_db"].as_double(),
+                 entire = layer["entire_sqnr_db"].as_double();
     absl::StrAppend(&html, "<tr>");
-    AppendCell(html, (*row)["name"].as_string(), false);
-    AppendCell(html, (*row)["op"].as_string(), false);
-    AppendCell(html, absl::StrCat((*row)["activation_bits"].as_int()), true);
-    AppendCell(html, absl::StrFormat("%.1f dB", single), true);
-    absl::StrAppendFormat(&html,
-                          "<td><div class=\"track\"><div style=\"width:%.1f%%\"></div></div></td>",
-                          std::clamp(single / kWholeBarDb, 0.0, 1.0) * 100);
-    AppendCell(html, absl::StrFormat("%.1f dB", (*row)["entire_sqnr_db"].as_double()), true);
-    AppendCell(html, absl::StrFormat("%.6f", (*row)["cosine"].as_double()), true);
-    AppendCell(html, Percent((*row)["saturation_share"]), true);
+    AppendCell(html, layer["name"].as_string(), "name");
+    AppendCell(html, layer["op"].as_string(), "");
+    AppendCell(html, Number(layer["activation_bits"]), "n");
+    AppendCell(html, Number(layer["weight_bits"]), "n");
+    AppendCell(html, Decibels(layer["sqnr_db"]), absl::StrCat("n ", MarkOf(single)));
+    AppendCell(html, absl::StrFormat("%.6f", layer["cosine"].as_double()), "n");
+    AppendCell(html, Decibels(layer["entire_sqnr_db"]), absl::StrCat("n ", MarkOf(entire)));
+    AppendCell(html, absl::StrFormat("%.6f", layer["entire_cosine"].as_double()), "n");
+    AppendCell(html, Decibels(layer["rounding_db"]), "n");
+    AppendCell(html, Percent(layer["saturation_share"], 3), "n");
+    AppendCell(html, Percent(layer["dead_code_share"], 0), "n");
+    AppendCell(html, Percent(layer["bias_share"], 0), "n");
     absl::StrAppend(&html, "</tr>\n");
   }
   absl::StrAppend(&html, "</table></div>\n");
 }
 
-void AppendLayers(std::string& html, const Json& layers) {
+void AppendLayerSections(std::string& html, const Json& evaluation) {
+  const Json& layers = evaluation["layers"];
+  if (layers.items().empty()) {
+    return;
+  }
+  absl::StrAppend(
+      &html,
+      "<h2>Through the network</h2>\n<p class=\"sub\">SQNR in dB, in the order of execution. "
+      "<span class=\"key\" style=\"background:var(--bar)\"></span>single: this layer alone is "
+      "quantized<span class=\"key\" style=\"background:var(--weak)\"></span>below ",
+      absl::StrFormat("%.0f dB", kWeakDb),
+      "<span class=\"key\" style=\"background:var(--bad)\"></span>below ",
+      absl::StrFormat("%.0f dB", kBadDb),
+      "<span class=\"key\" style=\"background:var(--entire)\"></span>entire: everything up to "
+      "here</p>\n<div class=\"panel\">",
+      SqnrPlot(layers), "</div>\n");
+  const std::vector<const Json*> rows = WorstFirst(layers);
+  AppendHistograms(html, rows);
+  AppendLayerTable(html, rows);
+}
+
+// What the compile said, as it stands in the executable.
+void AppendReport(std::string& html, const Json& layers) {
   if (layers.items().empty()) {
     return;
   }
@@ -110,7 +219,8 @@ void AppendLayers(std::string& html, const Json& layers) {
       }
     }
   }
-  absl::StrAppend(&html, "<h2>Layers</h2><div class=\"wide\"><table><tr>");
+  absl::StrAppend(&html, "<details><summary>Report of the compile, layer by layer</summary>\n",
+                  "<div class=\"wide\"><table><tr>");
   for (const std::string& column : columns) {
     absl::StrAppend(&html, "<th>", EscapeHtml(column), "</th>");
   }
@@ -122,72 +232,31 @@ void AppendLayers(std::string& html, const Json& layers) {
       AppendCell(html,
                  value.is_string()   ? value.as_string()
                  : value.is_null()   ? ""
-                 : value.is_number() ? Number(value, "")
+                 : value.is_number() ? Number(value)
                                      : value.Dump(),
-                 value.is_number());
+                 value.is_number() ? "n" : "");
     }
     absl::StrAppend(&html, "</tr>\n");
   }
-  absl::StrAppend(&html, "</table></div>\n");
+  absl::StrAppend(&html, "</table></div></details>\n");
 }
 
 }  // namespace
-
-std::string EscapeHtml(absl::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out.append("&amp;");
-        break;
-      case '<':
-        out.append("&lt;");
-        break;
-      case '>':
-        out.append("&gt;");
-        break;
-      case '"':
-        out.append("&quot;");
-        break;
-      case '\'':
-        out.append("&#39;");
-        break;
-      default:
-        out.push_back(c);
-    }
-  }
-  return out;
-}
 
 std::string HtmlReport(const HtmlReportInput& input) {
   const Json& evaluation = input.evaluation;
   std::string html = absl::StrCat(
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>",
-      EscapeHtml(input.title), "</title>\n<style>", kStyle, "</style></head><body>\n<h1>",
+      EscapeHtml(input.title), "</title>\n<style>", kReportStyle, "</style></head><body>\n<h1>",
       EscapeHtml(input.title), "</h1>\n<p class=\"sub\">float model against the executable for ",
       EscapeHtml(input.target), " on the bit-exact simulator, ", evaluation["samples"].as_int(),
-      " samples</p>\n<div class=\"cards\">\n");
-  if (evaluation["float_top1"].is_number()) {
-    AppendCard(html, "top-1, float", Percent(evaluation["float_top1"]));
-    AppendCard(html, "top-1, quantized", Percent(evaluation["quantized_top1"]));
-    AppendCard(html, "top-5, float", Percent(evaluation["float_top5"]));
-    AppendCard(html, "top-5, quantized", Percent(evaluation["quantized_top5"]));
-  }
-  if (evaluation["float_sequence_accuracy"].is_number()) {
-    AppendCard(html, "read without error, float", Percent(evaluation["float_sequence_accuracy"]));
-    AppendCard(html, "read without error, quantized",
-               Percent(evaluation["quantized_sequence_accuracy"]));
-  }
-  if (!evaluation["outputs"].items().empty()) {
-    const Json& first = evaluation["outputs"].items()[0];
-    AppendCard(html, "agreement", Percent(first["agreement"]));
-    AppendCard(html, "SQNR", absl::StrFormat("%.1f dB", first["sqnr_db"].as_double()));
-  }
-  absl::StrAppend(&html, "</div>\n");
+      " samples</p>\n");
+  AppendCards(html, evaluation);
   AppendOutputs(html, evaluation["outputs"]);
-  AppendWorstLayers(html, evaluation["layers"]);
-  AppendLayers(html, input.layers);
+  AppendCulprits(html, evaluation["culprits"], input.settings_yaml);
+  AppendLayerSections(html, evaluation);
+  AppendReport(html, input.layers);
   absl::StrAppend(&html, "</body></html>\n");
   return html;
 }

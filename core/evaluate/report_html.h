@@ -3,22 +3,21 @@
 
 #include <string>
 
-#include "absl/strings/string_view.h"
 #include "core/base/json.h"
 
 namespace qb {
 
 struct HtmlReportInput {
-  std::string title;       // e.g. the model's file name
+  std::string title;  // e.g. the model's file name
   std::string target;
-  Json evaluation;         // Evaluation::ToJson
-  Json layers;             // list of {name, op, precision, scale, saturation, sqnr_db, ...}; may be empty
+  // Evaluation::ToJson; with layers also layers (LayerMetrics::ToJson each) and culprits
+  // (Culprit::ToJson each).
+  Json evaluation;
+  std::string settings_yaml;  // what the culprits suggest, as a config file has it; may be empty
+  Json layers;  // the executable's own report: {name, op, scale, saturation_share, ...} each
 };
 
-// Everything that comes from files is escaped; the page loads nothing.
+// Everything that comes from files is escaped; the page loads nothing and runs no script.
 std::string HtmlReport(const HtmlReportInput& input);
-
-// Text for element content and attribute values.
-std::string EscapeHtml(absl::string_view text);
 
 }  // namespace qb

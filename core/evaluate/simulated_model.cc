@@ -16,9 +16,9 @@
 namespace qb {
 namespace {
 
-InputSpec SpecOf(const integer::TensorInfo& info) {
-  // Codes and bytes are shown as the real numbers that they stand for.
-  const bool stands_for_real = HoldsCodes(info) || info.dtype == DType::kUint8;
+// Codes, and bytes that no letterbox changes, are shown as the real numbers that they stand for.
+InputSpec SpecOf(const integer::TensorInfo& info, bool letterbox) {
+  const bool stands_for_real = HoldsCodes(info) || (info.dtype == DType::kUint8 && !letterbox);
   return {info.name, {stands_for_real ? DType::kFloat32 : info.dtype, info.shape}};
 }
 
@@ -51,12 +51,12 @@ absl::StatusOr<std::unique_ptr<SimulatedModel>> SimulatedModel::CreateFromProgra
     state->contexts.push_back(std::move(context));
   }
   for (const integer::TensorInfo& info : state->simulator->inputs()) {
-    state->inputs.push_back(SpecOf(info));
     QB_ASSIGN_OR_RETURN(Uint8Input meaning, BytesOfInput(info, bytes));
+    state->inputs.push_back(SpecOf(info, meaning.letterbox.has_value()));
     state->bytes.push_back(std::move(meaning));
   }
   for (const integer::TensorInfo& info : state->simulator->outputs()) {
-    state->outputs.push_back(SpecOf(info));
+    state->outputs.push_back(SpecOf(info, false));
   }
   return std::unique_ptr<SimulatedModel>(new SimulatedModel(std::move(state)));
 }
@@ -93,7 +93,7 @@ absl::StatusOr<Tensor> ToProgram(const Tensor& input, const InputSpec& spec,
                                                    input.type().ToString(), ", the program takes ",
                                                    spec.type.ToString()));
   }
-  if (info.dtype == DType::kUint8) {
+  if (info.dtype == DType::kUint8 && !bytes.letterbox.has_value()) {
     return BytesOf(input, bytes);
   }
   if (!HoldsCodes(info)) {

@@ -35,7 +35,8 @@ class SimulatedModel final : public ModelUnderTest {
   int64_t batch() const override;
   absl::StatusOr<std::vector<std::vector<Tensor>>> RunBatch(
       absl::Span<const std::vector<Tensor>> samples, int worker) const override;
-  // Inputs and outputs as real numbers: codes and bytes are float32 here, converted on the way.
+  // Inputs and outputs as real numbers: codes and bytes are float32 here, converted on the way; but
+  // bytes of an input with a folded letterbox stay bytes.
   const std::vector<InputSpec>& inputs() const;
   const std::vector<InputSpec>& outputs() const;
   // Its layers, each whole, whatever cores they are cut for.

@@ -155,7 +155,7 @@ absl::StatusOr<std::unique_ptr<StagedModel>> StagedModel::Create(const MxqSize& 
   const std::vector<Uint8Input> bytes = BytesOfInputs(size.input_list);
   for (const MxqBorder& input : size.inputs) {
     const bool real = std::any_of(bytes.begin(), bytes.end(), [&](const Uint8Input& entry) {
-      return entry.input == input.name;
+      return entry.input == input.name && !entry.letterbox.has_value();
     });
     // Bytes are shown as the real numbers that they stand for.
     state->inputs.push_back(

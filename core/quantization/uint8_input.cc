@@ -50,7 +50,7 @@ class Rewriter {
     input.scale = static_cast<float>(spec_.scale[0]);
     input.zero_point = 0;
     const bool plain = spec_.scale.size() == 1 && spec_.offset[0] == 0;
-    return plain ? Rescale() : Normalize();
+    return plain && !spec_.letterbox.has_value() ? Rescale() : PrepareChannelsLast(plain);
   }
 
  private:
@@ -103,36 +103,117 @@ class Rewriter {
     const int codes = network_.layers[quantize_].output;
     const int bytes = AddBytes(Tensor(codes), "/bytes", spec_.scale[0]);
     network_.layers[quantize_].output = bytes;
+    return InsertRescale(quantize_, bytes, codes);
+  }
+
+  absl::Status InsertRescale(size_t behind, int bytes, int codes) {
     QB_ASSIGN_OR_RETURN(
         const integer::Requant requant,
         integer::RequantFromMultiplier(spec_.scale[0] / static_cast<double>(Tensor(codes).scale)));
     Insert(
-        quantize_,
+        behind,
         {absl::StrCat(spec_.input, "/rescale"), {bytes}, codes, integer::RequantParams{requant}});
     return absl::OkStatus();
   }
 
   // With channels last behind Quantize itself, or behind the one layer that puts them last.
-  absl::Status Normalize() {
-    const int codes = network_.layers[quantize_].output;
-    if (spec_.channel_axis == 3) {
-      const int bytes = AddBytes(Tensor(codes), "/bytes", 1.0);
-      network_.layers[quantize_].output = bytes;
-      return InsertDepthwise(quantize_, bytes, codes);
+  absl::Status PrepareChannelsLast(bool plain) {
+    const double step = plain ? spec_.scale[0] : 1.0;
+    size_t behind = quantize_;
+    int codes = network_.layers[quantize_].output;
+    if (spec_.channel_axis == 1) {
+      const std::vector<size_t> readers = ReadersOf(codes);
+      if (readers.size() != 1 || !PutsChannelsLast(network_.layers[readers[0]])) {
+        return Unsupported(spec_,
+                           "feeds a layer that does not take channels last; neither normalize nor "
+                           "letterbox can be fused");
+      }
+      Tensor(codes).dtype = DType::kInt8;
+      Tensor(codes).scale = static_cast<float>(step);
+      Tensor(codes).zero_point = kLeastCode;
+      TakeSourceSize(codes, 2);
+      behind = readers[0];
+      codes = network_.layers[behind].output;
     }
-    const std::vector<size_t> readers = ReadersOf(codes);
-    if (readers.size() != 1 || !PutsChannelsLast(network_.layers[readers[0]])) {
-      return Unsupported(
-          spec_, "feeds a layer that does not take channels last; normalize cannot be fused");
+    int bytes = AddBytes(Tensor(codes), "/bytes", step);
+    network_.layers[behind].output = bytes;
+    if (spec_.letterbox.has_value()) {
+      TakeSourceSize(network_.layers[quantize_].inputs[0], spec_.channel_axis == 1 ? 2 : 1);
+      TakeSourceSize(bytes, 1);
+      QB_RETURN_IF_ERROR(InsertLetterbox(codes, behind, bytes));
     }
-    const size_t turn = readers[0];
-    const int turned = network_.layers[turn].output;
-    Tensor(codes).dtype = DType::kInt8;
-    Tensor(codes).scale = 1.0f;
-    Tensor(codes).zero_point = kLeastCode;
-    const int bytes = AddBytes(Tensor(turned), "/bytes", 1.0);
-    network_.layers[turn].output = bytes;
-    return InsertDepthwise(turn, bytes, turned);
+    return plain ? InsertRescale(behind, bytes, codes) : InsertDepthwise(behind, bytes, codes);
+  }
+
+  // `axis`: of the rows; columns follow.
+  void TakeSourceSize(int tensor, int64_t axis) {
+    if (spec_.letterbox.has_value()) {
+      SetSize(tensor, axis, spec_.letterbox->source);
+    }
+  }
+  void SetSize(int tensor, int64_t axis, ImageSize size) {
+    std::vector<int64_t> dims = Tensor(tensor).shape.dims();
+    dims[static_cast<size_t>(axis)] = size.height;
+    dims[static_cast<size_t>(axis) + 1] = size.width;
+    Tensor(tensor).shape = Shape(dims);
+  }
+
+  // Behind the layer `behind`, which makes `bytes` of the source; both move on to the result's.
+  absl::Status InsertLetterbox(int codes, size_t& behind, int& bytes) {
+    const LetterboxFold& fold = *spec_.letterbox;
+    const Shape& result = Tensor(codes).shape;
+    if (result.rank() != 4) {
+      return Unsupported(spec_, absl::StrCat("has the shape ", result.ToString(),
+                                             "; a letterbox is fused into images"));
+    }
+    if (fold.factor > 1) {
+      const int shrunk =
+          AddBytes(Tensor(bytes), "/shrunk", static_cast<double>(Tensor(bytes).scale));
+      SetSize(shrunk, 1, fold.inner);
+      QB_ASSIGN_OR_RETURN(integer::LayerParams params, ShrinkBy(fold, Tensor(bytes).shape[3]));
+      Insert(behind++, {absl::StrCat(spec_.input, "/shrink"), {bytes}, shrunk, std::move(params)});
+      bytes = shrunk;
+    }
+    if (Tensor(bytes).shape != Tensor(codes).shape) {
+      const int padded =
+          AddBytes(Tensor(codes), "/padded", static_cast<double>(Tensor(bytes).scale));
+      Insert(behind++,
+             {absl::StrCat(spec_.input, "/pad"),
+              {bytes},
+              padded,
+              integer::PadParams{{0, fold.top, fold.left, 0}, fold.pad_value + kLeastCode}});
+      bytes = padded;
+    }
+    return absl::OkStatus();
+  }
+
+  // A pixel of each block, or the mean of several.
+  static absl::StatusOr<integer::LayerParams> ShrinkBy(const LetterboxFold& fold,
+                                                       int64_t channels) {
+    if (fold.taps == 1) {
+      return integer::SliceParams{{0, fold.first_tap, fold.first_tap, 0},
+                                  {1, fold.factor, fold.factor, 1}};
+    }
+    integer::ConvParams conv;
+    conv.kernel_h = conv.kernel_w = conv.stride_h = conv.stride_w = fold.factor;
+    conv.groups = channels;
+    // Half up: (2 sum + 1) / (2 n) never lies in the middle, and rounds as (sum + n / 2) / n is
+    // cut.
+    const int32_t weight = fold.half_up ? 2 : 1;
+    const double step = 1.0 / static_cast<double>(weight * fold.taps * fold.taps);
+    QB_ASSIGN_OR_RETURN(const integer::Requant requant, integer::RequantFromMultiplier(step));
+    for (int64_t c = 0; c < channels; ++c) {
+      for (int64_t i = 0; i < fold.factor * fold.factor; ++i) {
+        const int64_t row = i / fold.factor - fold.first_tap;
+        const int64_t column = i % fold.factor - fold.first_tap;
+        const bool counts = row >= 0 && row < fold.taps && column >= 0 && column < fold.taps;
+        conv.weights.push_back(static_cast<int8_t>(counts ? weight : 0));
+      }
+      conv.weight_scales.push_back(static_cast<float>(step));
+      conv.bias.push_back(fold.half_up ? 1 : 0);
+      conv.requant.push_back(requant);
+    }
+    return conv;
   }
 
   bool PutsChannelsLast(const Layer& layer) {

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "core/base/testing/status_matchers.h"
+#include "core/dataset/preprocess/letterbox.h"
+#include "core/dataset/testing/pictures.h"
 #include "core/quantization/testing/graph_quantization.h"
 
 namespace qb {
@@ -30,9 +32,10 @@ constexpr char kModel[] = R"(
 const Uint8Input kImagenet = {"x",
                               {1 / (255 * 0.229), 1 / (255 * 0.224), 1 / (255 * 0.225)},
                               {-0.485 / 0.229, -0.456 / 0.224, -0.406 / 0.225},
-                              3};
-const Uint8Input kHalves = {"x", {1 / 127.5, 1 / 127.5, 1 / 127.5}, {-1, -1, -1}, 3};
-const Uint8Input kPlain = {"x", {1 / 255.0}, {0}, 3};
+                              3,
+                              {}};
+const Uint8Input kHalves = {"x", {1 / 127.5, 1 / 127.5, 1 / 127.5}, {-1, -1, -1}, 3, {}};
+const Uint8Input kPlain = {"x", {1 / 255.0}, {0}, 3, {}};
 
 size_t At(const Uint8Input& spec, size_t channel) { return spec.scale.size() == 1 ? 0 : channel; }
 
@@ -137,9 +140,41 @@ TEST(Uint8Input, OutputsDifferByNoMoreThanTheirWeightsMakeOfOneStep) {
   }
 }
 
+// The executable with a folded letterbox on an image equals, to the last bit of every output, the
+// one without on the pixels that the preprocessing step makes of that image.
+TEST(Uint8Input, AFoldedLetterboxChangesNoBit) {
+  const std::pair<Interpolation, int64_t> cases[] = {
+      {Interpolation::kNearest, 2},  {Interpolation::kBilinear, 1}, {Interpolation::kBilinear, 2},
+      {Interpolation::kBilinear, 3}, {Interpolation::kBilinear, 4}, {Interpolation::kArea, 2},
+      {Interpolation::kArea, 3},     {Interpolation::kArea, 4},     {Interpolation::kBicubic, 3}};
+  for (const ResizeBackend backend : {ResizeBackend::kOpencv, ResizeBackend::kTorch}) {
+    for (const auto& [mode, factor] : cases) {
+      for (const Uint8Input& meaning : {kImagenet, kPlain}) {
+        const LetterboxStep step{16, 16, 114, backend, mode, true};
+        const ImageSize source{9 * factor, 16 * factor};  // seven rows of padding
+        const Tensor image =
+            testing::Picture(static_cast<int>(factor % 4), 3, source.height, source.width, 3);
+        QB_ASSERT_OK_AND_ASSIGN(const Tensor pixels, ApplyStep(step, image));
+        Pair pair = PairFor(meaning);
+        integer::Network folded = pair.real;
+        Uint8Input spec = meaning;
+        spec.channel_axis = 3;
+        QB_ASSERT_OK_AND_ASSIGN(spec.letterbox, FoldOf(step, source));
+        QB_ASSERT_OK(MakeInputsUint8({&spec, 1}, folded));
+        const std::vector<Tensor> want =
+            RunInteger(pair.bytes, {pixels.Reshaped(Shape{1, 16, 16, 3})});
+        const std::vector<Tensor> found =
+            RunInteger(folded, {image.Reshaped(Shape{1, source.height, source.width, 3})});
+        EXPECT_TRUE(found[0].Equals(want[0]))
+            << "mode " << static_cast<int>(mode) << " by " << factor;
+      }
+    }
+  }
+}
+
 TEST(Uint8Input, RefusesWhatTheNetworkDoesNotHave) {
   integer::Network network = PairFor(kPlain).real;
-  const Uint8Input other = {"z", kPlain.scale, kPlain.offset, kPlain.channel_axis};
+  const Uint8Input other = {"z", kPlain.scale, kPlain.offset, kPlain.channel_axis, {}};
   EXPECT_THAT(std::string(MakeInputsUint8({&other, 1}, network).message()),
               ::testing::HasSubstr("input 'z' is none of the network"));
   Uint8Input two = kHalves;

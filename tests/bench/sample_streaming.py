@@ -98,16 +98,15 @@ def write_pictures(folder, count, files):
 
 
 def compile_once(model, samples, config, threads, folder):
-    """The result's report and the peak resident memory of the process in bytes."""
+    """The result's report and the peak resident memory of the compiler in bytes."""
     path = os.path.join(folder, "config.yaml")
     with open(path, "w") as file:
         file.write(config)
     command = [os.path.join(os.environ["QB_BIN_DIR"], "qbcompiler"), "compile", "--model", model,
                "--calib-data-path", samples, "--target-device", "aries-rb", "--threads", str(threads),
                "--compile-config", path, "--output", os.path.join(folder, "out.mxq")]
-    # The shell in between forks: a process that Python itself starts counts Python's memory as its own peak.
-    done = subprocess.run(["/bin/sh", "-c", '"$@"; exit $?', "sh"] + command, stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, text=True, env=dict(os.environ, QBCOMPILER_JSONL="1"))
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                          env=dict(os.environ, QBCOMPILER_JSONL="1"))
     lines = done.stdout.strip().splitlines()
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)}: exit {done.returncode}\n" + "\n".join(lines[-3:]))

@@ -173,6 +173,83 @@ class RawImages(unittest.TestCase):
         done = self.compile("bytes.mxq", self.photos, self.config("bytes.json", **sections), code=2)
         self.assertIn("needs fuseIntoFirstLayer", done.stderr)
 
+    def test_a_fused_letterbox_takes_whole_frames(self):
+        frames = self.path("frames")
+        os.makedirs(frames)
+        for i in range(6):
+            picture(100 + i, 40, 64).save(f"{frames}/f{i}.png")
+        box = {"op": "letterbox", "height": 32, "width": 32, "padValue": 114, "backend": "opencv"}
+        fused = dict(box, fuseIntoFirstLayer=True, sourceHeight=40, sourceWidth=64)
+
+        def sections(*steps, uint8=False):
+            return {"preprocessing": {"apply": True, "autoConvertFormat": True, "pipeline": list(steps)},
+                    "imageChannels": 3, "uint8Input": {"apply": uint8}}
+
+        normalize = dict(NORMALIZE, fuseIntoFirstLayer=True)
+        for tail, uint8 in (([normalize], False), ([], True)):
+            self.compile("apart.mxq", frames,
+                         self.config("apart.json", **sections(box, *tail, uint8=uint8)))
+            self.compile("whole.mxq", frames,
+                         self.config("whole.json", **sections(fused, *tail, uint8=uint8)))
+            contract = json.loads(self.entries("whole.mxq")["manifest.json"])["inputs"][0]
+            self.assertEqual((contract["dtype"], contract["shape"], contract["layout"], contract["range"],
+                              contract["color_order"]), ("uint8", [1, 3, 40, 64], "NCHW", "0..255", "RGB"))
+            self.assertEqual(contract["steps_before"], [])
+            self.assertEqual([step["op"] for step in contract["fused"]],
+                             ["letterbox", "normalize" if tail else "divide"])
+            self.assertEqual(contract["letterbox"],
+                             {"factor": 2, "top": 6, "left": 0, "height": 20, "width": 32})
+            # Every bit is that of the executable whose application does the letterbox.
+            one, two = self.outputs("apart.mxq", frames), self.outputs("whole.mxq", frames)
+            self.assertEqual(len(one), 6)
+            for name in one:
+                numpy.testing.assert_array_equal(one[name], two[name], name)
+            reports = [json.loads(self.run_compiler(
+                "evaluate", "--model", self.model, "--mxq", self.path(name), "--data", frames, "--json", "-",
+                "--per-layer").stdout) for name in ("apart.mxq", "whole.mxq")]
+            self.assertEqual(reports[0]["outputs"], reports[1]["outputs"])
+            entire = [{layer["name"]: layer["entire_sqnr_db"] for layer in report["layers"]}
+                      for report in reports]
+            self.assertGreaterEqual(len(entire[1]), 5)
+            self.assertEqual(entire[1], {name: entire[0][name] for name in entire[1]})
+            self.assertGreater(reports[1]["outputs"][0]["sqnr_db"], 25)
+        # The application's own bytes need no preprocessing.
+        arrays = self.path("frame_arrays")
+        os.makedirs(arrays)
+        for i in range(6):
+            frame = numpy.asarray(Image.open(f"{frames}/f{i}.png"))
+            numpy.save(f"{arrays}/f{i}.npy", frame.transpose(2, 0, 1)[None])
+        raw = self.outputs("whole.mxq", arrays, "--no-preprocessing")
+        for name, value in self.outputs("whole.mxq", frames).items():
+            numpy.testing.assert_array_equal(raw[name], value, name)
+        # Frames of another size are refused, with what is accepted; so is what cannot be folded.
+        done = self.compile("other.mxq", self.photos, self.path("whole.json"), code=1)
+        self.assertIn("CALIBRATION_DATA_ERROR", done.stderr)
+        self.assertIn("uint8[1x3x40x64]", done.stderr)
+        for change, words in (({"sourceWidth": 65}, "no whole factor"),
+                              ({"sourceWidth": 0}, "sourceWidth"),
+                              ({"mode": "bicubic"}, "reads beyond its block")):
+            done = self.compile("x.mxq", frames, self.config("x.json", **sections(dict(fused, **change))),
+                                code=2)
+            self.assertIn(words, done.stderr)
+        done = self.compile("x.mxq", frames, self.config("x.json", **sections(dict(box, fuseIntoFirstLayer=True))),
+                            code=2)
+        self.assertIn("needs sourceHeight and sourceWidth", done.stderr)
+        done = self.compile("x.mxq", frames, self.config("x.json", **sections(
+            dict(fused, height=24, width=32, sourceHeight=48))), code=2)
+        self.assertIn("cannot be folded into input 'x'", done.stderr)
+
+    def test_peak_memory_is_its_own(self):
+        ballast = bytearray(os.urandom(1 << 20)) * 512
+        environment = dict(os.environ, QBCOMPILER_JSONL="1")
+        done = subprocess.run([COMPILER, "compile", "--model", self.model, "--target-device", "aries-rb",
+                               "--use-random-calib", "--output", self.path("peak.mxq")], env=environment,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, close_fds=False,
+                              check=True)
+        report = json.loads(done.stdout.strip().splitlines()[-1])["report"]
+        self.assertLess(report["peak_memory_bytes"], len(ballast) // 2)
+        self.assertGreater(report["peak_memory_bytes"], 1 << 20)
+
     def test_the_torchvision_preset(self):
         model = self.path("m224.onnx")
         write_model(model, 224)

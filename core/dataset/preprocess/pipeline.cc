@@ -6,6 +6,7 @@
 
 #include "core/base/check.h"
 #include "core/base/status_macros.h"
+#include "core/dataset/preprocess/letterbox.h"
 
 namespace qb {
 namespace {
@@ -62,27 +63,39 @@ PipelineStep ParseStep(const Json& step) {
   return ColorConvertStep{step["from"].as_string(), step["to"].as_string()};
 }
 
+// A fused letterbox takes images of one size, as the executable will.
+absl::Status CheckSourceSize(const Json& step, const Tensor& image) {
+  if (step["op"].as_string() != "letterbox" || !IsFused(step)) {
+    return absl::OkStatus();
+  }
+  const ImageSize found{image.shape()[0], image.shape()[1]}, source = SourceSizeOf(step);
+  return found == source
+             ? absl::OkStatus()
+             : absl::InvalidArgumentError(absl::StrCat(
+                   "the image is ", found.height, "x", found.width,
+                   "; with fuseIntoFirstLayer it must be ", source.height, "x", source.width,
+                   " (sourceHeight, sourceWidth), which a resize or a letterbox before this one "
+                   "can "
+                   "see to"));
+}
+
 }  // namespace
 
 absl::StatusOr<Pipeline> Pipeline::Create(const Json& steps) {
   Pipeline pipeline;
   pipeline.json_ = steps;
-  for (size_t i = 0; i < steps.items().size(); ++i) {
-    PipelineStep step = ParseStep(steps.items()[i]);
-    const auto* normalize = std::get_if<NormalizeStep>(&step);
-    if (normalize != nullptr && normalize->fuse && i + 1 < steps.items().size()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "pipeline[", i, "] (normalize): fuseIntoFirstLayer is for the last step; pipeline[",
-          i + 1, "] (", steps.items()[i + 1]["op"].as_string(), ") comes after it"));
-    }
-    pipeline.steps_.push_back(std::move(step));
+  for (const Json& step : steps.items()) {
+    pipeline.steps_.push_back(ParseStep(step));
   }
+  QB_RETURN_IF_ERROR(CheckFusedSteps(pipeline));
   return pipeline;
 }
 
 absl::StatusOr<Tensor> Pipeline::Apply(Tensor image) const {
   for (size_t i = 0; i < steps_.size(); ++i) {
-    absl::StatusOr<Tensor> result = ApplyStep(steps_[i], image);
+    absl::Status fits = CheckSourceSize(json_.items()[i], image);
+    absl::StatusOr<Tensor> result =
+        fits.ok() ? ApplyStep(steps_[i], image) : absl::StatusOr<Tensor>(std::move(fits));
     if (!result.ok()) {
       return absl::InvalidArgumentError(absl::StrCat("pipeline[", i, "] (",
                                                      json_.items()[i]["op"].as_string(),

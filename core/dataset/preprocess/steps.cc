@@ -8,6 +8,7 @@
 
 #include "core/base/status_macros.h"
 #include "core/dataset/images/image.h"
+#include "core/dataset/preprocess/letterbox.h"
 #include "core/dataset/preprocess/pipeline.h"
 
 namespace qb {
@@ -120,24 +121,11 @@ absl::StatusOr<Tensor> Apply(const CropStep& step, const Tensor& image) {
   return Cut(image, {step.top, step.left, step.height, step.width});
 }
 
-// The YOLO family's letterbox: the image as large as fits, the rest padded, the odd pixel below and
-// right.
 absl::StatusOr<Tensor> Apply(const LetterboxStep& step, const Tensor& image) {
-  const double height = static_cast<double>(Height(image));
-  const double width = static_cast<double>(Width(image));
-  const double ratio =
-      std::min(static_cast<double>(step.height) / height, static_cast<double>(step.width) / width);
-  const ImageSize inner{std::max<int64_t>(1, RoundHalfToEven(height * ratio)),
-                        std::max<int64_t>(1, RoundHalfToEven(width * ratio))};
-  const int64_t down = step.height - inner.height, right = step.width - inner.width;
-  PadStep pad{0, down, 0, right, step.pad_value};
-  if (step.centre) {
-    pad.top = RoundHalfToEven(static_cast<double>(down) / 2 - 0.1);
-    pad.left = RoundHalfToEven(static_cast<double>(right) / 2 - 0.1);
-    pad.bottom = down - pad.top;
-    pad.right = right - pad.left;
-  }
-  return Padded(Resized(image, inner, step.backend, {step.mode, false, false}), pad);
+  const ImageSize size{Height(image), Width(image)};
+  const LetterboxPlace place = PlaceInLetterbox(step, size);
+  return Padded(Resized(image, place.inner, step.backend, {step.mode, false, false}),
+                {place.top, place.bottom, place.left, place.right, step.pad_value});
 }
 
 absl::StatusOr<Tensor> Apply(const PadStep& step, const Tensor& image) {

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <map>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -12,12 +11,14 @@
 #include "core/base/atomic_file.h"
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
+#include "core/config/compile_config.h"
 #include "core/dataset/labels.h"
+#include "core/evaluate/culprits.h"
 #include "core/evaluate/evaluation.h"
+#include "core/evaluate/finished_model.h"
 #include "core/evaluate/input_bytes.h"
 #include "core/evaluate/layer_evaluation.h"
 #include "core/evaluate/report_html.h"
-#include "core/quantization/layer_overrides.h"
 #include "worker/qbcompiler/command.h"
 #include "worker/qbcompiler/commands/compile_flags.h"
 #include "worker/qbcompiler/commands/model_choice.h"
@@ -36,8 +37,7 @@ constexpr auto kFlags = std::to_array<FlagDef>({
      "CSV with the columns sample,label (class index, class name, or text)"},
     {"metric", 0, FlagKind::kValue, "NAME",
      "the figure to name: top1, top5 (with --labels), ctc (with --labels and --classes), "
-     "agreement, "
-     "sqnr or cosine"},
+     "agreement, sqnr, cosine, or boxes: how many boxes of a float detector are found again"},
     {"classes", 0, FlagKind::kValue, "FILE",
      "class names, one a line; for ctc the characters, the blank left out"},
     {"report", 0, FlagKind::kValue, "FILE", "write an HTML page"},
@@ -59,6 +59,10 @@ std::string Table(const Evaluation& evaluation) {
     absl::StrAppendFormat(&text, "%-28s %10.2f %10.6f %12s\n", output.name, output.sqnr_db,
                           output.cosine, agreement);
   }
+  if (evaluation.box_recall.has_value()) {
+    absl::StrAppendFormat(&text, "%d of %d boxes of the float model found again\n",
+                          evaluation.box_recall->found, evaluation.box_recall->boxes);
+  }
   if (evaluation.accuracy.has_value()) {
     const Accuracy& accuracy = *evaluation.accuracy;
     absl::StrAppendFormat(&text, "%-28s %10s %10s   (%d labelled)\n", "accuracy", "float",
@@ -77,8 +81,8 @@ std::string Table(const Evaluation& evaluation) {
   return text;
 }
 
-constexpr auto kMetrics =
-    std::to_array<absl::string_view>({"top1", "top5", "ctc", "agreement", "sqnr", "cosine"});
+constexpr auto kMetrics = std::to_array<absl::string_view>(
+    {"top1", "top5", "ctc", "agreement", "sqnr", "cosine", "boxes"});
 
 absl::StatusOr<std::vector<std::string>> ReadClasses(const std::string& path) {
   const absl::StatusOr<std::string> text = ReadFile(path);
@@ -120,6 +124,7 @@ absl::Status ReadMetric(const ParsedFlags& flags, std::optional<Labels>& labels,
   if (text && options.classes.empty()) {
     return Failure(FailureCode::kArgumentError, "--metric ctc needs --classes with the characters");
   }
+  options.count_boxes = metric == "boxes";
   options.label_metric = text ? LabelMetric::kCtc : LabelMetric::kTopK;
   return absl::OkStatus();
 }
@@ -132,6 +137,9 @@ Json MetricOf(const std::string& metric, const Json& evaluation) {
     const std::string key = metric == "ctc" ? "sequence_accuracy" : metric;
     return json.Set("float", evaluation[absl::StrCat("float_", key)])
         .Set("quantized", evaluation[absl::StrCat("quantized_", key)]);
+  }
+  if (metric == "boxes") {
+    return json.Set("value", evaluation["boxes"]["recall"]);
   }
   Json worst;
   for (const Json& output : evaluation["outputs"].items()) {
@@ -154,28 +162,6 @@ std::string MetricLine(const Json& metric) {
   return text + "\n";
 }
 
-// The figures with what the executable's report says of each layer's weights, and with the reason
-// where activations can have 8 bits only ("" where 16 are possible).
-Json LayerRows(const std::vector<LayerMetrics>& layers, const Graph& graph, const Json& report) {
-  const PointwiseClosures closures(graph);
-  std::map<std::string, std::string> narrow;
-  for (const Node* node : graph.TopologicalOrder()) {
-    narrow[node->name()] = WhyNarrow(*node, closures);
-  }
-  std::map<std::string, const Json*> reported;
-  for (const Json& row : report.items()) {
-    reported[row["name"].as_string()] = &row;
-  }
-  Json rows = Json::Array();
-  for (const LayerMetrics& layer : layers) {
-    const auto found = reported.find(layer.name);
-    const Json weight_bits = found == reported.end() ? Json() : (*found->second)["weight_bits"];
-    rows.Append(
-        layer.ToJson().Set("weight_bits", weight_bits).Set("only_8_bits", narrow[layer.name]));
-  }
-  return rows;
-}
-
 // Worst first, as many as a screen holds.
 std::string LayerTable(std::vector<LayerMetrics> layers) {
   constexpr size_t kRows = 25;
@@ -196,6 +182,35 @@ std::string LayerTable(std::vector<LayerMetrics> layers) {
   return text;
 }
 
+// What the worst layers suffer from, and what helps.
+std::string CulpritTable(const std::vector<Culprit>& culprits) {
+  constexpr size_t kRows = 8;
+  std::string text = "\nmost of the noise comes from\n";
+  for (size_t i = 0; i < std::min(kRows, culprits.size()); ++i) {
+    const Culprit& culprit = culprits[i];
+    absl::StrAppendFormat(&text, "%5.1f %%  %s: %s\n", culprit.noise_share * 100, culprit.layer,
+                          culprit.reason);
+    if (!culprit.setting.empty()) {
+      absl::StrAppend(&text, "         try ", culprit.setting, ": ", culprit.value.Dump(), "\n");
+    }
+  }
+  return culprits.empty() ? "" : text;
+}
+
+void AddLayers(const std::vector<LayerMetrics>& layers, const std::vector<Culprit>& culprits,
+               Json& json) {
+  Json rows = Json::Array(), ranking = Json::Array();
+  for (const LayerMetrics& layer : layers) {
+    rows.Append(layer.ToJson());
+  }
+  for (const Culprit& culprit : culprits) {
+    ranking.Append(culprit.ToJson());
+  }
+  json.Set("layers", std::move(rows))
+      .Set("culprits", std::move(ranking))
+      .Set("suggested_settings", SuggestedSettings(culprits));
+}
+
 absl::Status WriteReport(const ParsedFlags& flags, const OpenedModel& executable,
                          const Json& json) {
   const std::string path = flags.Get("report");
@@ -206,6 +221,9 @@ absl::Status WriteReport(const ParsedFlags& flags, const OpenedModel& executable
   input.title = std::filesystem::path(flags.Get("mxq")).filename().string();
   input.target = executable.mxq->manifest()["target"].as_string();
   input.evaluation = json;
+  if (!json["suggested_settings"].members().empty()) {
+    input.settings_yaml = JsonToYaml(json["suggested_settings"]);
+  }
   input.layers = executable.mxq->report()["layers"];
   return WithFailureCode(WriteFileAtomically(path, HtmlReport(input)),
                          FailureCode::kOutputWriteError);
@@ -222,37 +240,75 @@ absl::Status Answer(CommandContext& context, const std::string& table, const Jso
   return absl::OkStatus();
 }
 
-absl::Status Run(CommandContext& context) {
+// Two models and the samples that both run.
+struct Comparison {
+  OpenedModel reference, executable;
+  FoldedInputs folded;
+  std::unique_ptr<Dataset> dataset;  // of samples as the executable takes them
+  bool per_layer = false;
+};
+
+absl::StatusOr<Comparison> OpenComparison(CommandContext& context, int threads) {
   const ParsedFlags& flags = context.flags;
-  QB_ASSIGN_OR_RETURN(const int threads, ThreadCount(flags, 0));
+  Comparison comparison;
   QB_ASSIGN_OR_RETURN(const std::string model_path, Required(flags, "model"));
   QB_ASSIGN_OR_RETURN(const std::string mxq_path, Required(flags, "mxq"));
   QB_ASSIGN_OR_RETURN(const std::string data, Required(flags, "data"));
-  EvaluationOptions options;
-  QB_ASSIGN_OR_RETURN(options.max_samples, flags.GetInt("max-samples", 0, 1, 1 << 30));
-  std::optional<Labels> labels;
-  QB_RETURN_IF_ERROR(ReadMetric(flags, labels, options));
-  QB_ASSIGN_OR_RETURN(const OpenedModel reference, OpenFloatModel(model_path, flags, threads));
-  QB_ASSIGN_OR_RETURN(const OpenedModel executable,
+  QB_ASSIGN_OR_RETURN(comparison.reference, OpenFloatModel(model_path, flags, threads));
+  QB_ASSIGN_OR_RETURN(comparison.executable,
                       OpenExecutable(mxq_path, flags.Get("core-mode"), threads, data));
-  if (flags.Has("per-layer") && executable.network == nullptr) {
+  comparison.per_layer = flags.Has("per-layer");
+  if (comparison.per_layer && comparison.executable.network == nullptr) {
     return Failure(FailureCode::kArgumentError,
                    "--per-layer goes with an executable that is one NPU program; this one has CPU "
                    "parts");
   }
+  const std::vector<InputSpec>& inputs = comparison.reference.inputs;
+  const MxqFile& mxq = *comparison.executable.mxq;
+  QB_ASSIGN_OR_RETURN(comparison.folded, ExecutableFolds(mxq, inputs));
   QB_ASSIGN_OR_RETURN(const DatasetOptions preparation,
-                      DataOptions(context, executable.mxq.get(), reference.inputs, threads));
-  QB_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> dataset,
-                      OpenDataset(data, reference.inputs, preparation, context.reporter));
-  options.threads = threads;
-  for (const InputSpec& output : reference.outputs) {
+                      DataOptions(context, &mxq, inputs, threads));
+  context.reporter.Plan({{"samples", 0.1},
+                         {"evaluate", comparison.per_layer ? 0.3 : 0.9},
+                         {"layers", comparison.per_layer ? 0.6 : 0.0}});
+  context.reporter.OnStage("samples");
+  QB_ASSIGN_OR_RETURN(comparison.dataset,
+                      OpenDataset(data, comparison.folded.taken(), preparation, context.reporter));
+  return comparison;
+}
+
+// Adds the figures of each layer to `json` and returns their table.
+absl::StatusOr<std::string> JudgeLayers(CommandContext& context, const Comparison& comparison,
+                                        const EvaluationOptions& options, Json& json) {
+  context.reporter.OnStage("layers");
+  const MxqFile& mxq = *comparison.executable.mxq;
+  const Graph& graph = *comparison.reference.graph;
+  QB_ASSIGN_OR_RETURN(std::vector<LayerMetrics> layers,
+                      EvaluateLayers(graph, *comparison.executable.network, *comparison.dataset,
+                                     {options.threads, options.max_samples,
+                                      BytesOfInputs(mxq.manifest()["inputs"]), &comparison.folded},
+                                     context.reporter, context.cancel));
+  AddLayerFacts(graph, mxq.report()["layers"], layers);
+  const std::vector<Culprit> culprits = FindCulprits(layers);
+  AddLayers(layers, culprits, json);
+  return absl::StrCat(LayerTable(layers), CulpritTable(culprits));
+}
+
+absl::Status Run(CommandContext& context) {
+  const ParsedFlags& flags = context.flags;
+  EvaluationOptions options;
+  QB_ASSIGN_OR_RETURN(options.threads, ThreadCount(flags, 0));
+  QB_ASSIGN_OR_RETURN(options.max_samples, flags.GetInt("max-samples", 0, 1, 1 << 30));
+  std::optional<Labels> labels;
+  QB_RETURN_IF_ERROR(ReadMetric(flags, labels, options));
+  QB_ASSIGN_OR_RETURN(const Comparison comparison, OpenComparison(context, options.threads));
+  for (const InputSpec& output : comparison.reference.outputs) {
     options.output_names.push_back(output.name);
   }
-  const bool per_layer = flags.Has("per-layer");
-  context.reporter.Plan({{"evaluate", per_layer ? 0.4 : 1.0}, {"layers", per_layer ? 0.6 : 0.0}});
   context.reporter.OnStage("evaluate");
+  const FinishedModel finished(*comparison.reference.model, comparison.folded);
   QB_ASSIGN_OR_RETURN(const Evaluation evaluation,
-                      Evaluate(*reference.model, *executable.model, *dataset, options,
+                      Evaluate(finished, *comparison.executable.model, *comparison.dataset, options,
                                context.reporter, context.cancel));
   Json json = evaluation.ToJson();
   std::string table = Table(evaluation);
@@ -260,17 +316,11 @@ absl::Status Run(CommandContext& context) {
     json.Set("metric", MetricOf(flags.Get("metric"), json));
     absl::StrAppend(&table, MetricLine(json["metric"]));
   }
-  if (per_layer) {
-    context.reporter.OnStage("layers");
-    QB_ASSIGN_OR_RETURN(const std::vector<LayerMetrics> layers,
-                        EvaluateLayers(*reference.graph, *executable.network, *dataset,
-                                       {threads, options.max_samples,
-                                        BytesOfInputs(executable.mxq->manifest()["inputs"])},
-                                       context.reporter, context.cancel));
-    json.Set("layers", LayerRows(layers, *reference.graph, executable.mxq->report()["layers"]));
-    absl::StrAppend(&table, LayerTable(layers));
+  if (comparison.per_layer) {
+    QB_ASSIGN_OR_RETURN(const std::string layers, JudgeLayers(context, comparison, options, json));
+    absl::StrAppend(&table, layers);
   }
-  QB_RETURN_IF_ERROR(WriteReport(flags, executable, json));
+  QB_RETURN_IF_ERROR(WriteReport(flags, comparison.executable, json));
   return Answer(context, table, json);
 }
 

@@ -64,9 +64,34 @@ absl::StatusOr<OpenedModel> OpenExecutable(const std::string& path, const std::s
   return opened;
 }
 
+absl::StatusOr<FoldedInputs> ExecutableFolds(const MxqFile& mxq,
+                                             absl::Span<const InputSpec> inputs) {
+  QB_ASSIGN_OR_RETURN(const DatasetOptions options, DatasetOptionsOf(mxq.config_yaml(), inputs));
+  return FoldedInputsOf(inputs, options);
+}
+
+namespace {
+
+// The inputs as the settings speak of them: float32 where a folded letterbox makes them bytes.
+std::vector<InputSpec> AsModelInputs(const MxqFile* mxq, absl::Span<const InputSpec> inputs) {
+  std::vector<InputSpec> specs(inputs.begin(), inputs.end());
+  for (InputSpec& spec : specs) {
+    for (const Json& border :
+         mxq == nullptr ? std::vector<Json>() : mxq->manifest()["inputs"].items()) {
+      if (border["name"].as_string() == spec.name && border.contains("letterbox")) {
+        spec.type.dtype = DType::kFloat32;
+      }
+    }
+  }
+  return specs;
+}
+
+}  // namespace
+
 absl::StatusOr<DatasetOptions> DataOptions(CommandContext& context, const MxqFile* mxq,
-                                           absl::Span<const InputSpec> inputs, int threads) {
+                                           absl::Span<const InputSpec> taken, int threads) {
   const ParsedFlags& flags = context.flags;
+  const std::vector<InputSpec> inputs = AsModelInputs(mxq, taken);
   DatasetOptions options;
   if (flags.GetSwitch("preprocessing").value_or(true)) {
     if (flags.Has("compile-config") || flags.Has("config-preset")) {
@@ -75,6 +100,9 @@ absl::StatusOr<DatasetOptions> DataOptions(CommandContext& context, const MxqFil
     } else if (mxq != nullptr) {
       QB_ASSIGN_OR_RETURN(options, DatasetOptionsOf(mxq->config_yaml(), inputs));
     }
+  }
+  if (mxq != nullptr) {
+    options = BeforeFolding(std::move(options));
   }
   options.threads = threads;
   options.cancel = &context.cancel;

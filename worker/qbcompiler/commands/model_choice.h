@@ -9,6 +9,7 @@
 
 #include "core/base/flags.h"
 #include "core/dataset/dataset.h"
+#include "core/dataset/folded_inputs.h"
 #include "core/evaluate/evaluation.h"
 #include "core/integer/network.h"
 #include "core/ir/graph.h"
@@ -46,9 +47,14 @@ absl::StatusOr<OpenedModel> OpenFloatModel(const std::string& path, const Parsed
 absl::StatusOr<OpenedModel> OpenExecutable(const std::string& path, const std::string& core_mode,
                                            int threads, const std::string& data);
 
-// How --data becomes the model's inputs: by --compile-config or --config-preset, else by the
-// settings in the executable (null: there is none), or not at all. Errors: CONFIG_ERROR,
-// MODEL_PARSE_ERROR.
+// The inputs of the model (`inputs`) whose letterbox the executable does. Errors:
+// MODEL_PARSE_ERROR, CONFIG_ERROR.
+absl::StatusOr<FoldedInputs> ExecutableFolds(const MxqFile& mxq,
+                                             absl::Span<const InputSpec> inputs);
+
+// How --data becomes the model's inputs, or what the executable takes: by --compile-config or
+// --config-preset, else by the settings in the executable (null: there is none), or not at all.
+// Errors: CONFIG_ERROR, MODEL_PARSE_ERROR.
 absl::StatusOr<DatasetOptions> DataOptions(CommandContext& context, const MxqFile* mxq,
                                            absl::Span<const InputSpec> inputs, int threads);
 

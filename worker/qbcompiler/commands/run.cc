@@ -85,9 +85,10 @@ absl::Status Run(CommandContext& context) {
   QB_ASSIGN_OR_RETURN(const OpenedModel opened, Open(context.flags, threads));
   QB_ASSIGN_OR_RETURN(const DatasetOptions preparation,
                       DataOptions(context, opened.mxq.get(), opened.inputs, threads));
+  context.reporter.Plan({{"samples", 0.1}, {"run", 0.9}});
+  context.reporter.OnStage("samples");
   QB_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> dataset,
                       OpenDataset(data, opened.inputs, preparation, context.reporter));
-  context.reporter.Plan({{"run", 1.0}});
   context.reporter.OnStage("run");
   std::vector<absl::Status> statuses(static_cast<size_t>(dataset->size()), absl::OkStatus());
   std::atomic<int64_t> done{0};

@@ -78,6 +78,7 @@ absl::StatusOr<Json> CheckCalibration(CommandContext& context, const Graph& grap
   const std::vector<InputSpec> inputs = InputSpecsOf(graph);
   QB_ASSIGN_OR_RETURN(const int threads, ThreadCount(context.flags, 0));
   QB_ASSIGN_OR_RETURN(const DatasetOptions options, DataOptions(context, nullptr, inputs, threads));
+  context.reporter.OnStage("samples");
   QB_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> dataset,
                       OpenDataset(paths[0], inputs, options, context.reporter));
   QB_ASSIGN_OR_RETURN(Json report, CheckCalibrationSet(*dataset, inputs, options, context.cancel));
