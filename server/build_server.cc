@@ -6,7 +6,9 @@
 #include <grpcpp/impl/service_type.h>
 #include <grpcpp/resource_quota.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
+#include <atomic>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -15,8 +17,12 @@
 
 #include "core/base/status_macros.h"
 #include "server/events/watch_hub.h"
+#include "server/http/http_server.h"
+#include "server/http/site.h"
 #include "server/jobs/sqlite_blob_index.h"
 #include "server/jobs/sqlite_database.h"
+#include "server/jobs/sqlite_statistics.h"
+#include "server/metrics/server_metrics.h"
 #include "server/process/file_lock.h"
 #include "server/rpc/listen_address.h"
 #include "server/rpc/rpc_services.h"
@@ -64,6 +70,40 @@ qbc::v1::GetCapabilitiesResponse DescribeServer(const ServerOptions& options) {
   return fixed;
 }
 
+// What the outside may know about the server's own state. Made before the store, which reports to
+// it.
+struct ServerWatch {
+  static constexpr int64_t kLongestTickMs = 10'000;
+
+  // The ticker works through the store: it stands still when that does.
+  absl::Status Alive(int64_t now_ms) const {
+    return now_ms - last_tick_ms < kLongestTickMs
+               ? absl::OkStatus()
+               : absl::UnavailableError("the store has not answered for 10 s");
+  }
+
+  absl::Status Ready(const std::string& data_dir, int64_t min_free_bytes) const {
+    if (draining) {
+      return absl::UnavailableError("the server is ending");
+    }
+    if (store_failed) {
+      return absl::UnavailableError("the store has failed");
+    }
+    struct statvfs disk = {};
+    if (statvfs(data_dir.c_str(), &disk) != 0 ||
+        static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize) <
+            static_cast<double>(min_free_bytes)) {
+      return absl::UnavailableError("the disk of the data folder is full");
+    }
+    return absl::OkStatus();
+  }
+
+  std::atomic<bool> draining = false;
+  std::atomic<bool> store_failed = false;
+  std::atomic<int64_t> last_tick_ms = 0;
+  ServerMetrics metrics;
+};
+
 // Members stand in the order of their making: each uses only those above it.
 class BuiltServer final : public CompileServer {
  public:
@@ -79,13 +119,23 @@ class BuiltServer final : public CompileServer {
                           FileLock::Take(listen.unix_path + ".lock", "--listen is in use"));
       socket_lock.emplace(std::move(lock));
     }
+    auto watch = std::make_unique<ServerWatch>();
     SqliteDatabaseOptions database_options;
-    database_options.writer.on_fatal = options.on_fatal;
+    database_options.writer.on_fatal = [watch = watch.get(),
+                                        tell = options.on_fatal](const absl::Status& cause) {
+      watch->store_failed = true;
+      tell(cause);
+    };
+    database_options.writer.on_commit = [watch = watch.get()](const CommitTiming& timing) {
+      watch->metrics.OnCommit(
+          {timing.operations, timing.longest_wait, timing.commit, timing.wal_bytes});
+    };
     QB_ASSIGN_OR_RETURN(
         std::unique_ptr<SqliteDatabase> database,
         SqliteDatabase::Open(options.data_dir + "/qbc.db", std::move(database_options)));
-    auto server = std::unique_ptr<BuiltServer>(new BuiltServer(
-        std::move(options), std::move(folder_lock), std::move(socket_lock), std::move(database)));
+    auto server = std::unique_ptr<BuiltServer>(
+        new BuiltServer(std::move(options), std::move(folder_lock), std::move(socket_lock),
+                        std::move(watch), std::move(database)));
     QB_RETURN_IF_ERROR(server->Start(listen));
     return server;
   }
@@ -93,8 +143,10 @@ class BuiltServer final : public CompileServer {
   ~BuiltServer() override { Shutdown(absl::ZeroDuration()); }
 
   const std::string& address() const override { return address_; }
+  const std::string& http_address() const override { return http_address_; }
 
   void StopGivingWork() override {
+    watch_->draining = true;
     dispatcher_.StopGivingWork();
     grpc_->GetHealthCheckService()->SetServingStatus(false);
   }
@@ -106,6 +158,9 @@ class BuiltServer final : public CompileServer {
     StopGivingWork();
     dispatcher_.Close();
     hub_.Close();
+    if (http_ != nullptr) {
+      http_->Shutdown();
+    }
     grpc_->Shutdown(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(grace));
     grpc_->Wait();
     if (ticker_ != nullptr) {
@@ -118,12 +173,14 @@ class BuiltServer final : public CompileServer {
 
  private:
   BuiltServer(ServerOptions options, FileLock folder_lock, std::optional<FileLock> socket_lock,
-              std::unique_ptr<SqliteDatabase> database)
+              std::unique_ptr<ServerWatch> watch, std::unique_ptr<SqliteDatabase> database)
       : options_(std::move(options)),
         folder_lock_(std::move(folder_lock)),
         socket_lock_(std::move(socket_lock)),
+        watch_(std::move(watch)),
         database_(std::move(database)),
         blob_index_(*database_),
+        statistics_(*database_),
         store_(*database_, options_.store),
         logs_(options_.data_dir + "/logs", options_.logs),
         pool_(options_.pool_threads, options_.max_queued_calls),
@@ -159,7 +216,37 @@ class BuiltServer final : public CompileServer {
     ticker_ = std::make_unique<Ticker>(options_.tick, [this] {
       dispatcher_.Tick();
       hub_.Tick();
+      watch_->last_tick_ms = clock_.MonotonicMs();
     });
+    return options_.http_listen.empty() ? absl::OkStatus() : ListenHttp();
+  }
+
+  absl::Status ListenHttp() {
+    QB_ASSIGN_OR_RETURN(const ListenAddress listen,
+                        ParseListenAddress(options_.http_listen, "--http-listen"));
+    if (!listen.unix_path.empty()) {
+      return absl::InvalidArgumentError("--http-listen: expected 127.0.0.1:PORT");
+    }
+    watch_->last_tick_ms = clock_.MonotonicMs();
+    QB_RETURN_IF_ERROR(
+        watch_->metrics.Start({&statistics_, &clock_, [this] { return dispatcher_.ListWorkers(); },
+                               options_.data_dir, options_.version}));
+    SiteParts parts{
+        {*job_service_, *blob_service_, *server_info_, statistics_, clock_,
+         [](const HttpRequest&) {
+           return Caller{};  // as CallerOf for gRPC: one tenant until there are tokens
+         }},
+        [this] { return watch_->Alive(clock_.MonotonicMs()); },
+        [this] { return watch_->Ready(options_.data_dir, options_.blobs.min_free_bytes); },
+        [this] { return watch_->metrics.Scrape(); }};
+    HttpServerOptions http;
+    http.host = listen.host == "[::1]" ? "::1" : listen.host;
+    http.port = listen.port;
+    http.on_done = [this](const HttpDone& done) {
+      watch_->metrics.OnHttp(done.route, done.status, done.duration);
+    };
+    QB_ASSIGN_OR_RETURN(http_, StartHttpServer(std::move(http), MakeSite(parts)));
+    http_address_ = absl::StrCat("http://", listen.host, ":", http_->port());
     return absl::OkStatus();
   }
 
@@ -197,8 +284,10 @@ class BuiltServer final : public CompileServer {
   const FileLock folder_lock_;
   const std::optional<FileLock> socket_lock_;
   const SystemClock clock_;
+  const std::unique_ptr<ServerWatch> watch_;
   const std::unique_ptr<SqliteDatabase> database_;
   SqliteBlobIndex blob_index_;
+  SqliteStatistics statistics_;
   SqliteJobStore store_;
   AttemptLogs logs_;
   TaskPool pool_;
@@ -212,7 +301,9 @@ class BuiltServer final : public CompileServer {
   std::vector<std::unique_ptr<grpc::Service>> rpcs_;
   std::unique_ptr<grpc::Server> grpc_;
   std::unique_ptr<Ticker> ticker_;
+  std::unique_ptr<HttpServer> http_;
   std::string address_;
+  std::string http_address_;
 };
 
 }  // namespace

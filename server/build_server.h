@@ -24,6 +24,8 @@ struct ServerOptions {
   std::string data_dir;
   // "unix:/path" (mode 0600) or "127.0.0.1:PORT", port 0 for any.
   std::string listen;
+  // "127.0.0.1:PORT" of the HTTP listener: dashboard, read API, health, metrics. "": none.
+  std::string http_listen;
   std::string version;  // of this program
   std::vector<std::string> targets;
   DispatcherOptions dispatch;
@@ -50,6 +52,8 @@ class CompileServer {
 
   // Where it listens, as a client takes it: "unix:/path" or "127.0.0.1:4711".
   virtual const std::string& address() const = 0;
+  // "http://127.0.0.1:8080", or "" without an HTTP listener.
+  virtual const std::string& http_address() const = 0;
   // Gives out no more work and says in its health that it is going.
   virtual void StopGivingWork() = 0;
   // Ends open streams and waits, gives other calls up to `grace`, closes the store. Idempotent.

@@ -56,7 +56,14 @@ absl::Status CheckExecutable(const std::string& flag, const std::string& path) {
 }
 
 // Tells where the server listens, once it does.
-absl::Status Announce(const ServerFlags& flags, const std::string& address) {
+absl::Status Announce(const ServerFlags& flags, const std::string& address,
+                      const std::string& http_address) {
+  if (!http_address.empty()) {
+    LogToStderr(LogLevel::kInfo, absl::StrCat("dashboard at ", http_address, "/"));
+    if (!flags.http_port_file.empty()) {
+      QB_RETURN_IF_ERROR(WriteFileAtomically(flags.http_port_file, http_address + "\n"));
+    }
+  }
   printf("%s\n", address.c_str());
   fflush(stdout);
   return flags.port_file.empty() ? absl::OkStatus()
@@ -92,7 +99,7 @@ absl::Status Serve(ServerFlags flags, const sigset_t& signals, std::atomic<bool>
   if (flags.local_workers > 0) {
     QB_ASSIGN_OR_RETURN(agents, StartAgents(flags, server->address()));
   }
-  QB_RETURN_IF_ERROR(Announce(flags, server->address()));
+  QB_RETURN_IF_ERROR(Announce(flags, server->address(), server->http_address()));
   LogToStderr(LogLevel::kInfo, absl::StrCat("listening on ", server->address()));
   int number = 0;
   sigwait(&signals, &number);

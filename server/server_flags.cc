@@ -23,6 +23,11 @@ constexpr auto kFlags = std::to_array<FlagDef>({
      "unix:/path (mode 0600) or 127.0.0.1:PORT, port 0 for any free one. Other hosts are refused. "
      "Default: unix:DIR/qbc.sock. The address is printed as one line when the server is ready."},
     {"port-file", 0, FlagKind::kValue, "FILE", "Also write the address to this file."},
+    {"http-listen", 0, FlagKind::kValue, "ADDRESS",
+     "127.0.0.1:PORT of a second listener, for browsers and Prometheus: the dashboard, a read API, "
+     "/healthz, /readyz and /metrics. Port 0 for any free one. Default: none."},
+    {"http-port-file", 0, FlagKind::kValue, "FILE",
+     "Write the HTTP listener's address to this file, as http://127.0.0.1:PORT."},
     {"local-workers", 0, FlagKind::kValue, "N",
      "Start N worker agents on this machine and keep them running. Default 0."},
     {"worker-binary", 0, FlagKind::kValue, "FILE", "Default: qbc-worker beside this program."},
@@ -121,6 +126,11 @@ absl::StatusOr<ServerFlags> ParseServerFlags(absl::Span<const std::string> argum
   out.compiler_binary = flags.Has("compiler-binary") ? Absolute(flags.Get("compiler-binary"))
                                                      : absl::StrCat(own_folder, "/qbcompiler");
   out.port_file = flags.Get("port-file");
+  out.server.http_listen = flags.Get("http-listen");
+  out.http_port_file = flags.Get("http-port-file");
+  if (!out.http_port_file.empty() && out.server.http_listen.empty()) {
+    return absl::InvalidArgumentError("--http-port-file: expected --http-listen beside it");
+  }
   return out;
 }
 

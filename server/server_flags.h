@@ -19,6 +19,7 @@ struct ServerFlags {
   std::string worker_binary;    // absolute
   std::string compiler_binary;  // absolute
   std::string port_file;        // "": none
+  std::string http_port_file;   // "": none
 };
 
 // `arguments` without the program's name; `own_folder` is where the program lies, without a slash

@@ -11,11 +11,11 @@
 #include "absl/strings/str_join.h"
 
 #include "core/base/atomic_file.h"
-#include "core/base/digest.h"
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
 #include "core/calibration/sample_choice.h"
 #include "core/compiler/accuracy_check.h"
+#include "core/compiler/compile_reports.h"
 #include "core/compiler/executable_parts.h"
 #include "core/compiler/extra_outputs.h"
 #include "core/compiler/input_preparation.h"
@@ -441,6 +441,26 @@ absl::Status ReportSizes(const QuantizeInputs& inputs, const std::vector<Quantiz
   return absl::OkStatus();
 }
 
+// Of the first size.
+absl::StatusOr<std::vector<OutputFile>> ReportCompile(const QuantizeRequest& request,
+                                                      const QuantizeInputs& inputs,
+                                                      const Json& report, Phases& phases) {
+  const SizeInputs& size = inputs.sizes.front();
+  ReportInput input;
+  input.folder = request.report_dir;
+  input.mxq_path = request.output_path;
+  input.core_mode = std::string(CoreModeName(inputs.modes[0]));
+  input.graph = &size.mblt.graph;
+  input.support = &size.placement.support;
+  input.report = &report;
+  input.samples = size.check_data.dataset;
+  input.folded = size.folded.get();
+  input.bytes = size.bytes;
+  input.target = inputs.target->name;
+  input.threads = request.threads;
+  return WriteReports(input, phases);
+}
+
 absl::StatusOr<CompileResult> QuantizeFrom(const QuantizeRequest& request,
                                            const std::vector<std::string>& mblt_paths,
                                            const CompileConfig& config, Phases& phases) {
@@ -466,6 +486,11 @@ absl::StatusOr<CompileResult> QuantizeFrom(const QuantizeRequest& request,
   CompileResult result;
   QB_ASSIGN_OR_RETURN(OutputFile output, DescribeOutput(request.output_path));
   result.outputs.push_back(std::move(output));
+  if (!request.report_dir.empty()) {
+    QB_ASSIGN_OR_RETURN(std::vector<OutputFile> reports,
+                        ReportCompile(request, inputs, contents.report, phases));
+    std::move(reports.begin(), reports.end(), std::back_inserter(result.outputs));
+  }
   result.device = inputs.device;
   result.report = Json::Object()
                       .Set("check", contents.report["check"])
@@ -511,32 +536,6 @@ class TemporaryFile {
 };
 
 }  // namespace
-
-absl::StatusOr<OutputFile> DescribeOutput(const std::string& path) {
-  absl::StatusOr<std::string> digest = Sha256HexOfFile(path);
-  if (!digest.ok()) {
-    return WithFailureCode(digest.status(), FailureCode::kOutputWriteError);
-  }
-  std::error_code error;
-  const auto bytes = std::filesystem::file_size(path, error);
-  return OutputFile{path, *std::move(digest), static_cast<int64_t>(bytes)};
-}
-
-std::vector<std::pair<std::string, double>> ParseStages() {
-  return {{"import", 0.4}, {"optimize", 0.4}, {"write", 0.2}};
-}
-
-std::vector<std::pair<std::string, double>> QuantizeStages() {
-  return {{"samples", 0.05},  {"calibrate", 0.46}, {"quantize", 0.05}, {"correct", 0.24},
-          {"schedule", 0.03}, {"check", 0.15},     {"write", 0.02}};
-}
-
-// "write" comes twice (the temporary .mblt, the .mxq); its share is that of one.
-std::vector<std::pair<std::string, double>> CompileStages() {
-  return {{"import", 0.04},    {"optimize", 0.04}, {"samples", 0.05},
-          {"calibrate", 0.42}, {"quantize", 0.05}, {"correct", 0.22},
-          {"schedule", 0.02},  {"check", 0.14},    {"write", 0.02}};
-}
 
 absl::StatusOr<CompileResult> Parse(const ParseRequest& request, const CompileConfig& config,
                                     ProgressSink& sink, const CancelToken& cancel) {

@@ -46,6 +46,7 @@ struct QuantizeRequest {
   // Statistics that an earlier compile of this model on these samples saved, and where to save
   // those of this one (core/calibration/statistics_file.h). Empty: none.
   std::string statistics_load_path, statistics_save_path;
+  std::string report_dir;  // folder for the reports of compile_reports.h; empty: none
   bool require_device = false;
   int threads = 1;
 };

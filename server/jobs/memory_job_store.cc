@@ -23,7 +23,7 @@ bool IsAccepted(const NewJob& job, const std::string& build) {
 }
 
 void KeepBasics(pb::Job& job) {
-  job.mutable_spec()->clear_model();
+  job.mutable_spec()->mutable_model()->clear_entries();
   job.mutable_spec()->clear_calibration();
   job.mutable_spec()->clear_evaluation();
   job.mutable_spec()->mutable_config()->clear_file_text();

@@ -44,7 +44,7 @@ absl::Status ParseColumn(const SqliteQuery& query, int column, google::protobuf:
 
 // What ListJobs leaves out of a basic view: all that may be long.
 void KeepBasics(pb::Job& job) {
-  job.mutable_spec()->clear_model();
+  job.mutable_spec()->mutable_model()->clear_entries();
   job.mutable_spec()->clear_calibration();
   job.mutable_spec()->clear_evaluation();
   job.mutable_spec()->mutable_config()->clear_file_text();

@@ -56,6 +56,7 @@ void SqliteWriter::Loop() {
         queue_.pop_front();
       }
     }
+    const absl::Time began = absl::Now();
     const absl::Status committed = CommitBatch(batch);
     if (committed.ok()) {
       moved_.ids.erase(moved_.ids.begin(),
@@ -63,6 +64,7 @@ void SqliteWriter::Loop() {
     }
     moved_.seen = 0;
     if (committed.ok()) {
+      TellTiming(batch, began);
       Tell(batch);
     }
     {
@@ -151,6 +153,21 @@ void SqliteWriter::Tell(const std::deque<Waiter*>& batch) {
       (!all.executions.empty() || all.jobs_changed || all.leasable_from_ms.has_value())) {
     listener(all);
   }
+}
+
+void SqliteWriter::TellTiming(const std::deque<Waiter*>& batch, absl::Time began) {
+  if (options_.on_commit == nullptr) {
+    return;
+  }
+  const absl::Time now = absl::Now();
+  CommitTiming timing;
+  timing.operations = static_cast<int64_t>(batch.size());
+  timing.commit = now - began;
+  for (const Waiter* waiter : batch) {
+    timing.longest_wait = std::max(timing.longest_wait, now - waiter->asked);
+  }
+  timing.wal_bytes = connection_->wal_bytes();
+  options_.on_commit(timing);
 }
 
 void SqliteWriter::CheckpointIfDue() {

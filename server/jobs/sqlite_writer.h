@@ -11,11 +11,21 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 
 #include "server/jobs/job_store.h"
 #include "server/jobs/sqlite_connection.h"
 
 namespace qb::server {
+
+// One commit.
+struct CommitTiming {
+  int64_t operations = 0;
+  absl::Duration longest_wait;  // of an operation, from its call until the commit's end
+  absl::Duration commit;        // BEGIN to COMMIT
+  int64_t wal_bytes = 0;        // after it
+};
 
 struct SqliteWriterOptions {
   // Operations of one commit. More: better throughput, longer waits. Default 256.
@@ -26,6 +36,8 @@ struct SqliteWriterOptions {
   int64_t truncate_bytes = int64_t{64} << 20;
   // Called once, on the writer's thread, after an error that makes further promises impossible.
   std::function<void(const absl::Status&)> on_fatal;
+  // Called on the writer's thread after every commit; must not wait.
+  std::function<void(const CommitTiming&)> on_commit;
 };
 
 // Executions whose state or place in the queue changed. `seen`: how many of them a cache has read
@@ -62,6 +74,7 @@ class SqliteWriter {
  private:
   struct Waiter {
     Operation operation;
+    absl::Time asked = absl::Now();
     absl::Status status;
     CommitNotice notice;
     bool done = false;  // guarded by mutex_
@@ -72,6 +85,7 @@ class SqliteWriter {
   absl::Status CommitBatch(const std::deque<Waiter*>& batch);
   absl::Status RunOne(Waiter& waiter);
   void Tell(const std::deque<Waiter*>& batch);
+  void TellTiming(const std::deque<Waiter*>& batch, absl::Time began);
   void CheckpointIfDue();
   void Stop(const absl::Status& cause);
 

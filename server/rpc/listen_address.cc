@@ -12,14 +12,14 @@ std::string ListenAddress::ToGrpc() const {
   return unix_path.empty() ? absl::StrCat(host, ":", port) : absl::StrCat("unix:", unix_path);
 }
 
-absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text) {
+absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text, absl::string_view flag) {
   ListenAddress address;
   absl::string_view rest = text;
   if (absl::ConsumePrefix(&rest, "unix:")) {
     absl::ConsumePrefix(&rest, "//");
     if (rest.empty() || rest[0] != '/' || rest.size() >= sizeof(sockaddr_un::sun_path)) {
       return absl::InvalidArgumentError(
-          absl::StrCat("--listen: '", text, "': expected unix: and an absolute path of at most ",
+          absl::StrCat(flag, ": '", text, "': expected unix: and an absolute path of at most ",
                        sizeof(sockaddr_un::sun_path) - 1, " bytes"));
     }
     address.unix_path = std::string(rest);
@@ -30,7 +30,7 @@ absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text) {
   if (colon == absl::string_view::npos || !absl::SimpleAtoi(text.substr(colon + 1), &port) ||
       port < 0 || port > 65535) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--listen: '", text, "': expected unix:/path or 127.0.0.1:PORT"));
+        absl::StrCat(flag, ": '", text, "': expected unix:/path or 127.0.0.1:PORT"));
   }
   const absl::string_view host = text.substr(0, colon);
   if (host == "127.0.0.1" || host == "localhost") {
@@ -39,7 +39,7 @@ absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text) {
     address.host = "[::1]";
   } else {
     return absl::InvalidArgumentError(
-        absl::StrCat("--listen: '", text,
+        absl::StrCat(flag, ": '", text,
                      "': refused: without TLS and tokens the server listens only on a unix "
                      "socket, 127.0.0.1 or [::1]"));
   }

@@ -17,9 +17,10 @@ struct ListenAddress {
   std::string ToGrpc() const;
 };
 
-// Errors: InvalidArgument for a malformed address, a relative or too long path (107 bytes), and
-// every host but 127.0.0.1, [::1] and localhost: without TLS and tokens nobody else may reach the
-// server.
-absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text);
+// `flag` is named in errors. Errors: InvalidArgument for a malformed address, a relative or too
+// long path (107 bytes), and every host but 127.0.0.1, [::1] and localhost: without TLS and tokens
+// nobody else may reach the server.
+absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text,
+                                                 absl::string_view flag = "--listen");
 
 }  // namespace qb::server

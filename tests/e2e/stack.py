@@ -82,10 +82,11 @@ class Terminal:
 class Stack:
     """Use as a context manager. Leaving it ends the server and fails when that does not work."""
 
-    def __init__(self, compiler="qbcompiler", workers=1):
+    def __init__(self, compiler="qbcompiler", workers=1, http=False):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="qbe2e."))
         self.compiler = compiler
         self.workers = workers
+        self.http = http
         self.server = None
         self.address = f"unix:{self.folder}/qbc.sock"
 
@@ -103,9 +104,17 @@ class Stack:
             self.server = subprocess.Popen(
                 [BIN / "qbc-server", "--listen", self.address, "--data-dir", self.folder / "data",
                  "--local-workers", str(self.workers), "--worker-binary", BIN / "qbc-worker",
-                 "--compiler-binary", BIN / self.compiler],
+                 "--compiler-binary", BIN / self.compiler, *self.http_flags()],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=clean_environment())
         self.qbc("status", "--connect-timeout", "60s", check=0)
+
+    def http_flags(self):
+        return ["--http-listen", "127.0.0.1:0", "--http-port-file", self.path("http")] if self.http else []
+
+    @property
+    def site(self):
+        """"http://127.0.0.1:PORT" of the HTTP listener."""
+        return (self.folder / "http").read_text().strip()
 
     def kill_server(self):
         self.server.kill()

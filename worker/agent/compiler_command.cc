@@ -108,6 +108,9 @@ absl::StatusOr<ChildOptions> BuildCommand(const v1::Assignment& assignment,
   argv = {compiler_binary,    command.word,
           command.input_flag, model,
           "--output",         absl::StrCat(kOutputFolder, "/", MainOutput(assignment.kind()))};
+  if (assignment.kind() != v1::JOB_KIND_PARSE) {
+    argv.insert(argv.end(), {"--report-dir", kOutputFolder});
+  }
   for (int i = 0; i < assignment.calibration_size(); ++i) {
     QB_ASSIGN_OR_RETURN(const std::string path,
                         MainPath(assignment.calibration(i), absl::StrCat("calib/", i)));

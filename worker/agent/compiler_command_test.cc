@@ -37,8 +37,9 @@ std::string CommandLine(const v1::Assignment& assignment) {
 
 TEST(BuildCommand, NamesEverythingRelativeToTheAttempt) {
   EXPECT_EQ(CommandLine(Full()),
-            "/bin/qbc compile --model model/net/a.onnx --output out/model.mxq --calib-data-path "
-            "calib/0 --calib-data-path calib/1/calib.json --compile-config config.yaml --eval-data "
+            "/bin/qbc compile --model model/net/a.onnx --output out/model.mxq --report-dir "
+            "out --calib-data-path calib/0 --calib-data-path calib/1/calib.json --compile-config "
+            "config.yaml --eval-data "
             "eval --eval-labels eval/labels.csv --target-device aries-rb --threads 3");
 }
 

@@ -9,9 +9,10 @@ namespace qb::worker {
 namespace {
 
 constexpr auto kFlags = std::to_array<FlagDef>(
-    {kModelFlag, kOutputFlag, kBackendFlag, kTargetFlag, kDeviceFlag, kRequireDeviceFlag,
-     kOffloadFlag, kPresetFlag, kConfigFlag, kCalibFlag, kRandomFlag, kSavePathFlag, kSchemeFlag,
-     kShapeFlag, kThreadsFlag, kEvalDataFlag, kEvalLabelsFlag, kStatsSaveFlag, kStatsLoadFlag});
+    {kModelFlag,         kOutputFlag,     kBackendFlag,   kTargetFlag,    kDeviceFlag,
+     kRequireDeviceFlag, kOffloadFlag,    kPresetFlag,    kConfigFlag,    kCalibFlag,
+     kRandomFlag,        kSavePathFlag,   kSchemeFlag,    kShapeFlag,     kThreadsFlag,
+     kEvalDataFlag,      kEvalLabelsFlag, kStatsSaveFlag, kStatsLoadFlag, kReportDirFlag});
 
 absl::Status Run(CommandContext& context) {
   QB_ASSIGN_OR_RETURN(const CompileConfig config, ResolveConfig(context.flags, context.reporter));

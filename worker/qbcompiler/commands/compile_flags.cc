@@ -248,6 +248,7 @@ absl::StatusOr<QuantizeRequest> MakeQuantizeRequest(const ParsedFlags& flags,
   request.config_save_path = flags.Get("config-save-path");
   request.statistics_load_path = flags.Get("calib-stats-load");
   request.statistics_save_path = flags.Get("calib-stats-save");
+  request.report_dir = flags.Get("report-dir");
   request.require_device = flags.Has("require-device");
   QB_ASSIGN_OR_RETURN(request.threads,
                       ThreadCount(flags, config.Int("resourceManagement.threads")));

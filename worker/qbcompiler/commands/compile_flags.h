@@ -43,6 +43,9 @@ inline constexpr FlagDef kRandomFlag = {"use-random-calib", 0, FlagKind::kNegata
                                         "calibrate on noise; for smoke tests only"};
 inline constexpr FlagDef kSavePathFlag = {"config-save-path", 0, FlagKind::kValue, "FILE",
                                           "write the resolved settings there before calibration"};
+inline constexpr FlagDef kReportDirFlag = {
+    "report-dir", 0, FlagKind::kValue, "DIR",
+    "also write report.html, report.json and graph.json there, with figures of each layer"};
 inline constexpr FlagDef kSchemeFlag = {"inference-scheme", 0, FlagKind::kValue, "NAME",
                                         "core mode: single, multi, global4, global8, all"};
 inline constexpr FlagDef kShapeFlag = {"input-shape", 0, FlagKind::kRepeated, "NAME:1x3x224x224",

@@ -10,7 +10,7 @@ namespace {
 constexpr auto kFlags = std::to_array<FlagDef>(
     {kMbltsFlag, kOutputFlag, kTargetFlag, kCalibFlag, kRandomFlag, kPresetFlag, kConfigFlag,
      kDeviceFlag, kRequireDeviceFlag, kSavePathFlag, kSchemeFlag, kThreadsFlag, kEvalDataFlag,
-     kEvalLabelsFlag, kStatsSaveFlag, kStatsLoadFlag});
+     kEvalLabelsFlag, kStatsSaveFlag, kStatsLoadFlag, kReportDirFlag});
 
 absl::Status Run(CommandContext& context) {
   QB_ASSIGN_OR_RETURN(const CompileConfig config, ResolveConfig(context.flags, context.reporter));

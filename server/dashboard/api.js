@@ -1,0 +1,56 @@
+// The server's read API.
+
+export class ApiError extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+async function fetchChecked(path) {
+  const response = await fetch(path, {credentials: "same-origin"});
+  if (!response.ok) {
+    let message = `the server answered ${response.status}`;
+    try {
+      message = (await response.json()).error.message;
+    } catch {
+      // not one of the API's own errors
+    }
+    throw new ApiError(response.status, message);
+  }
+  return response;
+}
+
+export async function get(path) {
+  return (await fetchChecked(`/api/v1${path}`)).json();
+}
+
+export const jobPath = (id) => `/jobs/${encodeURIComponent(id)}`;
+
+export function artifactUrl(job, name) {
+  return `/api/v1${jobPath(job.id)}/artifacts/${encodeURIComponent(name)}`;
+}
+
+/** A JSON artifact of a job, or undefined when the job has none of that name. */
+export async function artifact(job, name) {
+  return (job.artifacts ?? []).some((one) => one.name === name) ? get(`${jobPath(job.id)}/artifacts/${name}`)
+    : undefined;
+}
+
+/**
+ * Server-sent events. `on`: {event name: function of the parsed data}. After "end" nothing is asked for
+ * again; after anything else the browser asks for what follows the last event it has. Returns a function
+ * that ends it.
+ */
+export function listen(path, on, onState) {
+  const source = new EventSource(`/api/v1${path}`);
+  for (const [name, act] of Object.entries(on)) {
+    source.addEventListener(name, (event) => act(JSON.parse(event.data), event.lastEventId));
+  }
+  source.addEventListener("end", () => source.close());
+  source.addEventListener("open", () => onState?.(true));
+  source.addEventListener("error", () => onState?.(false));
+  // A page that is left for another one takes no further place at the server.
+  addEventListener("pagehide", () => source.close(), {once: true});
+  return () => source.close();
+}
