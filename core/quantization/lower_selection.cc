@@ -21,28 +21,29 @@ int64_t Product(const std::vector<int64_t>& dims, size_t begin, size_t end) {
                          std::multiplies<>());
 }
 
-// A tensor seen as [1, outer, extent, inner], of which `places` of the third axis are taken.
+// Tensor `from` seen as [1, outer, extent, inner], of which `places` of the third axis are taken.
 struct Pick {
+  std::string name;
+  int from = -1;
   int64_t outer = 1, extent = 1, inner = 1;
   std::vector<int32_t> places;
 };
 
 // Adds the layers of a pick; the resizing by nearest elements copies places of an image's axis. The
-// last layer bears `name` and writes `result`, whatever its shape.
-void AddPick(Lowering& lowering, const std::string& name, int from, const Pick& pick, int result,
-             const ValueScale& scale) {
+// last layer bears the pick's name and writes `result`, whatever its shape.
+void AddPick(Lowering& lowering, const Pick& pick, int result, const ValueScale& scale) {
   const int64_t count = static_cast<int64_t>(pick.places.size());
-  const std::string seen = absl::StrCat(name, "/rows");
-  const std::string taken = absl::StrCat(name, "/taken");
+  const std::string seen = absl::StrCat(pick.name, "/rows");
+  const std::string taken = absl::StrCat(pick.name, "/taken");
   const int image = lowering.AddTensor(seen, Shape{1, pick.outer, pick.extent, pick.inner}, scale);
   const int picked = lowering.AddTensor(taken, Shape{1, pick.outer, count, pick.inner}, scale);
   integer::ResizeNearestParams params;
   params.row_index.resize(static_cast<size_t>(pick.outer));
   std::iota(params.row_index.begin(), params.row_index.end(), 0);
   params.column_index = pick.places;
-  lowering.AddLayer(seen, {from}, image, integer::ReshapeParams{});
+  lowering.AddLayer(seen, {pick.from}, image, integer::ReshapeParams{});
   lowering.AddLayer(taken, {image}, picked, std::move(params));
-  lowering.AddLayer(name, {picked}, result, integer::ReshapeParams{});
+  lowering.AddLayer(pick.name, {picked}, result, integer::ReshapeParams{});
 }
 
 bool AreEven(const std::vector<int64_t>& places) {
@@ -99,9 +100,13 @@ absl::Status LowerGather(Lowering& lowering, const Node* node) {
   }
   const std::vector<int64_t>& dims = data->shape().dims();
   const size_t at = static_cast<size_t>(axis);
-  const Pick pick = {Product(dims, 0, at), extent, Product(dims, at + 1, dims.size()),
+  const Pick pick = {node->name(),
+                     from,
+                     Product(dims, 0, at),
+                     extent,
+                     Product(dims, at + 1, dims.size()),
                      std::vector<int32_t>(places.begin(), places.end())};
-  AddPick(lowering, node->name(), from, pick, lowering.AddValue(node), lowering.scale(node));
+  AddPick(lowering, pick, lowering.AddValue(node), lowering.scale(node));
   return absl::OkStatus();
 }
 
@@ -129,16 +134,19 @@ absl::Status LowerExpand(Lowering& lowering, const Node* node) {
   }
   for (size_t i = 0; i < runs.size(); ++i) {
     const auto [begin, end] = runs[i];
-    const Pick pick = {Product(dims, 0, begin), 1, Product(dims, end, dims.size()),
+    const bool is_last = i + 1 == runs.size();
+    const Pick pick = {is_last ? node->name() : absl::StrCat(node->name(), "/axes", i),
+                       from,
+                       Product(dims, 0, begin),
+                       1,
+                       Product(dims, end, dims.size()),
                        std::vector<int32_t>(static_cast<size_t>(Product(to, begin, end)), 0)};
     std::copy(to.begin() + static_cast<std::ptrdiff_t>(begin),
               to.begin() + static_cast<std::ptrdiff_t>(end),
               dims.begin() + static_cast<std::ptrdiff_t>(begin));
-    const bool is_last = i + 1 == runs.size();
-    const std::string name = is_last ? node->name() : absl::StrCat(node->name(), "/axes", i);
     const int result =
-        is_last ? lowering.AddValue(node) : lowering.AddTensor(name, Shape(dims), scale);
-    AddPick(lowering, name, from, pick, result, scale);
+        is_last ? lowering.AddValue(node) : lowering.AddTensor(pick.name, Shape(dims), scale);
+    AddPick(lowering, pick, result, scale);
     from = result;
   }
   return absl::OkStatus();
