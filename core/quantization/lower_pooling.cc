@@ -130,25 +130,39 @@ absl::Status LowerReduce(Lowering& lowering, const Node* node) {
 }
 
 // Global max pooling: one window over all rows and columns.
+// Over neighbouring axes: a maximum of windows of one row each of [1, outer, reduced, inner], or of
+// the whole image where that is what it is.
 absl::Status LowerReduceMax(Lowering& lowering, const Node* node) {
   const Shape& shape = node->operand(0)->shape();
   const std::vector<int64_t>& axes = node->attrs<ReduceAttrs>().reduce_axes;
-  if (shape.rank() != 4 || shape[0] != 1 || axes != std::vector<int64_t>{1, 2}) {
+  if (axes.back() - axes.front() + 1 != static_cast<int64_t>(axes.size())) {
     return UnsupportedLayer(*node, absl::StrCat("a maximum of ", shape.ToString(),
-                                                "; one over the rows and columns of 1xHxWxC is "
-                                                "accepted"));
+                                                "; one over neighbouring axes is accepted"));
   }
+  int64_t sizes[3] = {1, 1, 1};  // before, of and behind the axes
+  for (int64_t axis = 0; axis < shape.rank(); ++axis) {
+    sizes[axis < axes.front() ? 0 : axis <= axes.back() ? 1 : 2] *= shape[axis];
+  }
+  const auto [outer, reduced, inner] = sizes;
+  const bool is_image = shape.rank() == 4 && shape[0] == 1 && axes == std::vector<int64_t>{1, 2};
+  const ValueScale& scale = lowering.scale(node);
   integer::PoolParams params;
-  params.kernel_h = shape[1];
-  params.kernel_w = shape[2];
-  const int input = lowering.NarrowTensor(node->operand(0));
-  if (node->shape().rank() == 4) {
+  params.kernel_h = is_image ? shape[1] : 1;
+  params.kernel_w = is_image ? shape[2] : reduced;
+  params.stride_w = is_image ? 1 : reduced;
+  int input = lowering.NarrowTensor(node->operand(0));
+  if (is_image && node->shape().rank() == 4) {
     lowering.AddLayer(node->name(), {input}, lowering.AddValue(node), std::move(params));
     return absl::OkStatus();
   }
+  if (!is_image) {
+    const std::string rows_name = absl::StrCat(node->name(), "/rows");
+    const int rows = lowering.AddTensor(rows_name, Shape{1, outer, reduced, inner}, scale);
+    lowering.AddLayer(rows_name, {input}, rows, integer::ReshapeParams{});
+    input = rows;
+  }
   const std::string pooled_name = absl::StrCat(node->name(), "/pooled");
-  const int pooled =
-      lowering.AddTensor(pooled_name, Shape{1, 1, 1, shape[3]}, lowering.scale(node));
+  const int pooled = lowering.AddTensor(pooled_name, Shape{1, outer, 1, inner}, scale);
   lowering.AddLayer(pooled_name, {input}, pooled, std::move(params));
   lowering.AddLayer(node->name(), {pooled}, lowering.AddValue(node), integer::ReshapeParams{});
   return absl::OkStatus();

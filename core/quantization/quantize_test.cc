@@ -102,6 +102,17 @@ TEST(Quantize, KeepsPoolingAndMovement) {
             28.0);
 }
 
+TEST(Quantize, KeepsMaximaOverNeighbouringAxes) {
+  for (const char* axes : {"[0]", "[1]", "[2]", "[1, 2]", "[2, 3]", "[0, 1, 2, 3]"}) {
+    for (const char* keep : {"true", "false"}) {
+      EXPECT_GT(SqnrOf(absl::StrCat("x = Input float32[2x5x4x3]\nm = ReduceMax(x) {reduce_axes=",
+                                    axes, ", keep_dims=", keep, "}\ny = Output(m)")),
+                32.0)
+          << axes;
+    }
+  }
+}
+
 TEST(Quantize, KeepsGlobalMaxima) {
   EXPECT_GT(SqnrOf("x = Input float32[1x5x4x3]\n"
                    "m = ReduceMax(x) {reduce_axes=[1, 2], keep_dims=false}\ny = Output(m)"),
@@ -271,12 +282,12 @@ TEST(Quantize, ReportsEveryTensor) {
 TEST(Quantize, NamesALayerWithoutAnIntegerForm) {
   QB_ASSERT_OK_AND_ASSIGN(const Graph graph, ParseGraph(R"(
     x = Input float32[1x8]
-    m = ReduceMax(x) {reduce_axes=[1]}
+    m = ReduceMin(x) {reduce_axes=[1]}
     y = Output(m))"));
   const auto set = MakeRandomDataset(InputsOf(graph), 2, 5);
   const absl::Status status = QuantizeGraph(graph, *set).status();
   EXPECT_EQ(FailureCodeOf(status), FailureCode::kUnsupportedOperator);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("layer 'm' (ReduceMax)"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("layer 'm' (ReduceMin)"));
 }
 
 TEST(Quantize, SurvivesBoundsThatMakeNoSense) {

@@ -45,8 +45,7 @@ constexpr auto kConstraints = std::to_array<Constraint>({
     {"batch-normalization",
      "A batch normalization that no neighbour takes in needs constants and the last axis",
      LoneBatchnorm},
-    {"reduced-axes", "A maximum is taken over all rows and columns of an image; sums are limited",
-     ReducedAxes},
+    {"reduced-axes", "A maximum is taken over neighbouring axes; sums are limited", ReducedAxes},
     {"constant-indices", "Elements are picked at constant places of what varies", ConstantIndices},
 });
 

@@ -170,7 +170,8 @@ TEST(CheckSupport, MaximaAndPicksOfConstantPlaces) {
     uneven = InputConstant int64[3] [0, 1, 3]
     outside = InputConstant int64[3] [0, 1, 4]
     a = ReduceMax(x) {reduce_axes=[1, 2]}
-    b = ReduceMax(x) {reduce_axes=[3]}
+    b = ReduceMax(x) {reduce_axes=[1, 3]}
+    h = ReduceMax(x) {reduce_axes=[2, 3]}
     c = Gather(x, even) {axis=1}
     d = Gather(x, uneven) {axis=1}
     e = Gather(x, outside) {axis=1}
@@ -180,9 +181,10 @@ TEST(CheckSupport, MaximaAndPicksOfConstantPlaces) {
     y2 = Output(c)
     y3 = Output(d)
     y4 = Output(e)
-    y5 = Output(f))",
+    y5 = Output(f)
+    y6 = Output(h))",
                       "aries-rb"),
-              ElementsAre(HasSubstr("b: A maximum is taken over all rows"),
+              ElementsAre(HasSubstr("b: A maximum is taken over neighbouring axes"),
                           HasSubstr("e: Elements are picked at constant places")));
 }
 

@@ -128,10 +128,10 @@ Finding ReducedAxes(const Node& node, const SupportContext&) {
   const Shape& shape = node.operand(0)->shape();
   const std::vector<int64_t>& axes = node.attrs<ReduceAttrs>().reduce_axes;
   if (node.op() == OpKind::kReduceMax) {
-    const bool is_image = shape.rank() == 4 && shape[0] == 1 && axes == std::vector<int64_t>{1, 2};
-    return is_image ? Finding()
-                    : Finding(absl::StrCat("a maximum of ", shape.ToString(), " over axes ",
-                                           absl::StrJoin(axes, ", ")));
+    const bool are_neighbours = axes.back() - axes.front() + 1 == static_cast<int64_t>(axes.size());
+    return are_neighbours ? Finding()
+                          : Finding(absl::StrCat("a maximum of ", shape.ToString(), " over axes ",
+                                                 absl::StrJoin(axes, ", ")));
   }
   int64_t count = 1;
   for (const int64_t axis : axes) {

@@ -107,6 +107,7 @@ CASES = [
                count_include_pad=1), ROUNDED, ONE),
     Case("global_average_pool", unary("GlobalAveragePool"), FLOAT, {"x": [1, 4096, 5, 5]}),
     Case("reduce_mean", unary("ReduceMean", axes=[2], keepdims=0), FLOAT, {"x": [1, 400, 7, 40]}),
+    Case("reduce_max", unary("ReduceMax", axes=[2], keepdims=0), EXACT, {"x": [1, 400, 7, 40]}),
     Case("add", scaled_pair("Add"), ROUNDED, TWO),
     Case("sub", scaled_pair("Sub"), ROUNDED, TWO),
     Case("mul", scaled_pair("Mul"), ROUNDED, TWO),

@@ -139,6 +139,7 @@ const std::vector<std::string>& Cases() {
       "y = ReduceMax(x) {reduce_axes=[1, 2]}",
       "y = ReduceMax(x) {reduce_axes=[1, 2], keep_dims=false}",
       "y = ReduceMax(x) {reduce_axes=[3]}",
+      "y = ReduceMax(x) {reduce_axes=[1, 3]}",
       "y = ReduceMin(x) {reduce_axes=[3]}",
       "y = Reshape(x) {new_shape=[1, 144]}",
       "y = Transpose(x) {transpose_axes=[0, 3, 1, 2]}",
