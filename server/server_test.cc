@@ -139,7 +139,7 @@ TEST_F(ServerTest, UnknownTargetCarriesItsFailureName) {
 TEST_F(ServerTest, UploadGoesOnAfterARestart) {
   const std::string bytes(3'000'000, 'b');
   pb::WriteBlobResponse response;
-  ASSERT_TRUE(Upload(bytes, "u", 0, 1'000'000, response).ok());
+  ASSERT_TRUE(Upload(bytes, "u", {0, 1'000'000}, response).ok());
   EXPECT_EQ(response.committed_bytes(), 1'000'000);
   EXPECT_FALSE(response.complete());
   Restart();
@@ -151,15 +151,15 @@ TEST_F(ServerTest, UploadGoesOnAfterARestart) {
     ASSERT_TRUE(blobs_->QueryWrite(&context, request, &state).ok());
     EXPECT_EQ(state.committed_bytes(), 1'000'000);
   }
-  EXPECT_EQ(Upload(bytes, "u", 2'000'000, 1, response).error_code(),
+  EXPECT_EQ(Upload(bytes, "u", {2'000'000, 1}, response).error_code(),
             grpc::StatusCode::OUT_OF_RANGE);
-  ASSERT_TRUE(Upload(bytes, "u", 1'000'000, -1, response).ok());
+  ASSERT_TRUE(Upload(bytes, "u", {1'000'000}, response).ok());
   EXPECT_TRUE(response.complete());
 }
 
 TEST_F(ServerTest, WrongDigestAndMissingHeaderAreRefused) {
   pb::WriteBlobResponse response;
-  EXPECT_EQ(Upload("hello", "u", 0, -1, response, Sha256Hex("bye")).error_code(),
+  EXPECT_EQ(Upload("hello", "u", {}, response, Sha256Hex("bye")).error_code(),
             grpc::StatusCode::INVALID_ARGUMENT);
   grpc::ClientContext context;
   auto writer = blobs_->WriteBlob(&context, &response);
@@ -223,7 +223,8 @@ TEST_F(ServerTest, WatchersSeeTheSameAndEndWithTheJob) {
 TEST_F(ServerTest, ShutdownEndsWatchesAndWaitingAgents) {
   const std::string id = SubmitGood();
   Sync(1);
-  // Both calls must have arrived: one that meets a server already shutting down is cancelled by gRPC.
+  // Both calls must have arrived: one that meets a server already shutting down is cancelled by
+  // gRPC.
   grpc::ClientContext watch_context;
   pb::WatchJobRequest watch_request;
   watch_request.set_job_id(id);

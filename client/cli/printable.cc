@@ -1,5 +1,6 @@
 #include "client/cli/printable.h"
 
+#include <cmath>
 #include <cstddef>
 
 #include "absl/strings/str_format.h"
@@ -86,7 +87,7 @@ std::string FormatElapsed(absl::Duration duration) {
   if (seconds < 9.95) {
     return absl::StrFormat("%.1f s", seconds);
   }
-  const auto whole = static_cast<int64_t>(seconds + 0.5);
+  const auto whole = static_cast<int64_t>(std::llround(seconds));
   if (whole < 60) {
     return absl::StrFormat("%d s", whole);
   }

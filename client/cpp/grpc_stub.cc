@@ -226,7 +226,7 @@ class GrpcStub final : public Stub {
     // A failed Write means that the server has answered already: Finish tells what.
     for (bool first = true;; first = false) {
       request.mutable_data()->clear();
-      if (const absl::Status status = next_chunk(request.mutable_data()); !status.ok()) {
+      if (absl::Status status = next_chunk(request.mutable_data()); !status.ok()) {
         context.get()->TryCancel();
         writer->Finish().ok();  // its status is only that we cancelled
         return status;

@@ -233,7 +233,7 @@ class Writer {
   void NewLine(int level) {
     if (indent_ > 0) {
       out_.push_back('\n');
-      out_.append(static_cast<size_t>(level * indent_), ' ');
+      out_.append(static_cast<size_t>(level) * static_cast<size_t>(indent_), ' ');
     }
   }
 
@@ -265,13 +265,13 @@ absl::StatusOr<Json> Json::Parse(absl::string_view text, int max_depth) {
 }
 
 const Json& Json::operator[](absl::string_view key) const {
-  static const Json kNull;
+  static const Json null;
   for (const Member& member : members_) {
     if (member.first == key) {
       return member.second;
     }
   }
-  return kNull;
+  return null;
 }
 
 bool Json::contains(absl::string_view key) const {

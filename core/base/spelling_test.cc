@@ -10,9 +10,9 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 const std::vector<std::string>& Words() {
-  static const auto* const kWords =
+  static const auto* const words =
       new std::vector<std::string>{"--output", "--model", "--mblt", "--target-device"};
-  return *kWords;
+  return *words;
 }
 
 TEST(NearestWords, AreByDistanceThenInOrder) {

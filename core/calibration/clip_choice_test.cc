@@ -13,6 +13,7 @@ namespace {
 std::vector<MagnitudeCount> Tail(std::vector<float> magnitudes) {
   std::sort(magnitudes.rbegin(), magnitudes.rend());
   std::vector<MagnitudeCount> tail;
+  tail.reserve(magnitudes.size());
   for (const float magnitude : magnitudes) {
     tail.push_back({magnitude, 1});
   }

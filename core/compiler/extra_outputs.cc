@@ -66,6 +66,7 @@ absl::Status RequireNoneMissing(const std::vector<std::string>& missing, const G
     }
   }
   std::vector<std::string> problems;
+  problems.reserve(missing.size());
   for (const std::string& pattern : missing) {
     problems.push_back(absl::StrCat(
         "extraOutput.layers: '", pattern, "' matches no layer; nearest: ",

@@ -156,6 +156,30 @@ absl::StatusOr<Json> ReadPreprocessing(absl::string_view text, const std::string
   return WithStepDefaults(CanonicalPipeline(*steps));
 }
 
+namespace {
+
+// Returns the lines of the listing.
+absl::StatusOr<std::string> WriteSamples(const MakeCalibRequest& request,
+                                         const std::vector<SamplePath>& samples,
+                                         const Pipeline& pipeline, ProgressSink& sink,
+                                         const CancelToken& cancel) {
+  std::string listing;
+  int64_t done = 0;
+  for (const SamplePath& sample : samples) {
+    QB_RETURN_IF_ERROR(cancel.Check());
+    QB_ASSIGN_OR_RETURN(const Tensor value, Preprocess(sample, pipeline));
+    const std::string file = absl::StrCat(request.save_name, "/", FileStem(sample.name), ".npy");
+    QB_RETURN_IF_ERROR(WithFailureCode(
+        WriteFileAtomically(absl::StrCat(request.save_folder, "/", file), SerializeNpy(value)),
+        FailureCode::kOutputWriteError));
+    absl::StrAppend(&listing, file, "\n");
+    sink.OnProgress(++done, static_cast<int64_t>(samples.size()), "sample");
+  }
+  return listing;
+}
+
+}  // namespace
+
 absl::StatusOr<MakeCalibResult> MakeCalibration(const MakeCalibRequest& request, ProgressSink& sink,
                                                 const CancelToken& cancel) {
   QB_ASSIGN_OR_RETURN(const Json steps,
@@ -171,18 +195,10 @@ absl::StatusOr<MakeCalibResult> MakeCalibration(const MakeCalibRequest& request,
   }
   const std::string folder = absl::StrCat(request.save_folder, "/", request.save_name);
   QB_RETURN_IF_ERROR(RefuseOldSamples(folder));
+  QB_ASSIGN_OR_RETURN(const std::string listing,
+                      WriteSamples(request, samples, *pipeline, sink, cancel));
   MakeCalibResult result;
-  std::string listing;
-  for (const SamplePath& sample : samples) {
-    QB_RETURN_IF_ERROR(cancel.Check());
-    QB_ASSIGN_OR_RETURN(const Tensor value, Preprocess(sample, *pipeline));
-    const std::string file = absl::StrCat(FileStem(sample.name), ".npy");
-    QB_RETURN_IF_ERROR(
-        WithFailureCode(WriteFileAtomically(absl::StrCat(folder, "/", file), SerializeNpy(value)),
-                        FailureCode::kOutputWriteError));
-    absl::StrAppend(&listing, request.save_name, "/", file, "\n");
-    sink.OnProgress(++result.samples, static_cast<int64_t>(samples.size()), "sample");
-  }
+  result.samples = static_cast<int64_t>(samples.size());
   result.listing = absl::StrCat(folder, ".txt");
   QB_RETURN_IF_ERROR(WithFailureCode(WriteFileAtomically(result.listing, listing),
                                      FailureCode::kOutputWriteError));

@@ -15,7 +15,7 @@ namespace {
 // That the float executor has a kernel for every layer of the part.
 absl::Status CheckCpuRuns(const Graph& graph, const GraphPart& part) {
   const Graph cut = CutOutGraph(graph, {part.name, part.inputs, part.outputs});
-  const absl::Status status = CreateCpuExecutor(cut).status();
+  absl::Status status = CreateCpuExecutor(cut).status();
   if (absl::IsUnimplemented(status)) {
     return Failure(FailureCode::kUnsupportedOperator,
                    absl::StrCat("neither the NPU nor the CPU runs it: ", status.message()));

@@ -31,7 +31,7 @@ class SizesTest : public ::testing::Test {
         shared ? "m = ReduceMin(c) {reduce_axes=[3]}\n y = Output(m)\n" : "y = Output(c)\n", "}");
     absl::StatusOr<Graph> graph = GraphFromText(text);
     EXPECT_TRUE(graph.ok()) << graph.status();
-    const std::string path = dir_.File(absl::StrCat(side, "_", weights, shared, ".mblt"));
+    std::string path = dir_.File(absl::StrCat(side, "_", weights, shared, ".mblt"));
     QB_EXPECT_OK(WriteMblt(path, *graph, Json::Object().Set("target", "aries-rb")));
     return path;
   }

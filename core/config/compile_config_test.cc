@@ -164,7 +164,7 @@ TEST(ConfigText, HugeDeepAndBinaryFilesAreRefused) {
   for (const std::string& text :
        {std::string(10 << 20, 'a'), "{\"a\":" + std::string(10 << 20, ' '), blocks + "a",
         std::string(10000, '['), objects, std::string("device: c\0pu", 12),
-        std::string("{\"device\":\"c\0pu\"}", 18), wide, std::string(R"({"dtype":"a\u0000b"})"),
+        std::string("{\"device\":\"c\0pu\"}", 17), wide, std::string(R"({"dtype":"a\u0000b"})"),
         std::string(R"(dtype: "a\0b")"), std::string(R"({"a\u0000":1})"),
         std::string("dtype: \"\xff\""), std::string("dtype: \xc0\xaf"),
         std::string("dtype: \xed\xa0\x80"), std::string("dtype: \xf4\x90\x80\x80"),

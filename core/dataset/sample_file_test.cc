@@ -31,6 +31,7 @@ constexpr char kFolder[] = "core/dataset/testdata/arrays/";
 
 std::vector<float> Counting(int count) {
   std::vector<float> values;
+  values.reserve(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) {
     values.push_back(static_cast<float>(i));
   }

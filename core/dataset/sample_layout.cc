@@ -50,6 +50,7 @@ void CastElements(const Tensor& from, Tensor& to) {
   To* target = to.mutable_data<To>();
   const int64_t elements = from.elements();
   for (int64_t i = 0; i < elements; ++i) {
+    // NOLINTNEXTLINE(bugprone-signed-char-misuse): int8_t is a number
     target[i] = static_cast<To>(source[i]);
   }
 }

@@ -114,7 +114,7 @@ std::vector<std::string> NetworkExporter::ScaleOperands(int tensor) {
 }
 
 std::string NetworkExporter::Real(int tensor, bool channels_first) {
-  const std::string value = Value(tensor, channels_first);
+  std::string value = Value(tensor, channels_first);
   if (!IsCode(info(tensor))) {
     return value;
   }
@@ -129,7 +129,7 @@ std::string NetworkExporter::Quantized(int tensor, const std::string& real, int3
   const std::vector<std::string> scale = ScaleOperands(tensor);
   const bool clamps =
       clamp_min > integer::LeastCode(t.dtype) || clamp_max < integer::MostCode(t.dtype);
-  const std::string codes =
+  std::string codes =
       builder_.AddNode("QuantizeLinear", clamps ? absl::StrCat(t.name, "/unclamped") : t.name,
                        {real, scale[0], scale[1]});
   if (!clamps) {

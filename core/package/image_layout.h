@@ -23,10 +23,12 @@ class LayoutTable {
  public:
   explicit LayoutTable(OnnxBuilder& builder) : builder_(builder) {}
 
+  // NOLINTBEGIN(performance-unnecessary-value-param): moved, which the check misses in a template
   void SetPlain(Key key, std::string value) { values_[key].plain = std::move(value); }
   void SetChannelsFirst(Key key, std::string value) {
     values_[key].channels_first = std::move(value);
   }
+  // NOLINTEND(performance-unnecessary-value-param)
   bool Has(Key key) const { return values_.contains(key); }
   bool HasChannelsFirst(Key key) const {
     const auto found = values_.find(key);

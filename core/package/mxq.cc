@@ -30,6 +30,7 @@ absl::Status WriteMxq(const std::string& path, const MxqContents& contents) {
   }
   entries.emplace_back(kReportEntry, report);
   std::vector<std::pair<std::string, std::string>> digests;
+  digests.reserve(entries.size());
   for (const auto& [name, bytes] : entries) {
     digests.emplace_back(name, DigestOf(bytes));
   }

@@ -92,6 +92,29 @@ class Partitioner {
     support_.nodes[rows_.at(node)].reasons.push_back(std::move(reason));
   }
 
+  // The one with the most products, of equal ones that with the most nodes; null without islands.
+  static const Island* LargestOf(const std::vector<Island>& islands) {
+    const Island* largest = nullptr;
+    for (const Island& island : islands) {
+      const bool larger =
+          largest == nullptr || island.macs > largest->macs ||
+          (island.macs == largest->macs && island.nodes.size() > largest->nodes.size());
+      largest = larger ? &island : largest;
+    }
+    return largest;
+  }
+
+  void GiveUp(const Island& island) {
+    const double percent = total_macs_ == 0 ? 0.0
+                                            : 100.0 * static_cast<double>(island.macs) /
+                                                  static_cast<double>(total_macs_);
+    for (const Node* node : island.nodes) {
+      ToCpu(node, absl::StrFormat("Part of an island of the NPU that is too small for its "
+                                  "transfers; found: %d products, %.3f %% of all",
+                                  island.macs, percent));
+    }
+  }
+
   // All islands below the threshold but the largest one.
   void GiveUpSmallIslands() {
     const double least = options_.smallest_island_share * static_cast<double>(total_macs_);
@@ -100,26 +123,12 @@ class Partitioner {
       changed = false;
       const Stages stages(order_, on_npu_);
       const std::vector<Island> islands = FindIslands(order_, on_npu_, stages);
-      const Island* largest = nullptr;
+      const Island* largest = LargestOf(islands);
       for (const Island& island : islands) {
-        const bool larger =
-            largest == nullptr || island.macs > largest->macs ||
-            (island.macs == largest->macs && island.nodes.size() > largest->nodes.size());
-        largest = larger ? &island : largest;
-      }
-      for (const Island& island : islands) {
-        if (&island == largest || static_cast<double>(island.macs) >= least) {
-          continue;
+        if (&island != largest && static_cast<double>(island.macs) < least) {
+          GiveUp(island);
+          changed = true;
         }
-        for (const Node* node : island.nodes) {
-          ToCpu(node, absl::StrFormat("Part of an island of the NPU that is too small for its "
-                                      "transfers; found: %d products, %.3f %% of all",
-                                      island.macs,
-                                      total_macs_ == 0 ? 0.0
-                                                       : 100.0 * static_cast<double>(island.macs) /
-                                                             static_cast<double>(total_macs_)));
-        }
-        changed = true;
       }
     }
   }

@@ -127,6 +127,7 @@ class Resolver {
 std::vector<Entry> EntriesOf(const std::string& key, const std::vector<std::string>& patterns,
                              int64_t value) {
   std::vector<Entry> entries;
+  entries.reserve(patterns.size());
   for (const std::string& pattern : patterns) {
     entries.push_back({key, pattern, value});
   }

@@ -193,7 +193,7 @@ TEST_F(DispatcherTest, RenewedLeaseLivesOnAndSilentOneIsLost) {
 TEST_F(DispatcherTest, JumpsOfTheWallClockLoseNothing) {
   const std::string id = Submit();
   LeaseOne();
-  clock_.JumpWallMs(7 * 24 * 3600 * 1000);
+  clock_.JumpWallMs(int64_t{7} * 24 * 3600 * 1000);
   dispatcher_->Tick();
   EXPECT_EQ(Get(id).state(), pb::JOB_STATE_RUNNING);
 }

@@ -19,10 +19,10 @@ struct JobLimits {
   int max_labels = 32;
   int64_t max_config_bytes = int64_t{1} << 20;
   int64_t max_overrides_bytes = int64_t{64} << 10;
-  int64_t default_run_timeout_s = 2 * 3600;
-  int64_t max_run_timeout_s = 24 * 3600;
-  int64_t default_queue_ttl_s = 24 * 3600;
-  int64_t max_queue_ttl_s = 30 * 24 * 3600;
+  int64_t default_run_timeout_s = int64_t{2} * 3600;
+  int64_t max_run_timeout_s = int64_t{24} * 3600;
+  int64_t default_queue_ttl_s = int64_t{24} * 3600;
+  int64_t max_queue_ttl_s = int64_t{30} * 24 * 3600;
 };
 
 // The devices that the product knows; --targets replaces them.

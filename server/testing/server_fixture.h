@@ -59,9 +59,14 @@ class ServerTest : public ::testing::Test {
     Start();
   }
 
-  // Sends `bytes` in pieces; stops after `only` of them when it is not negative.
-  grpc::Status Upload(const std::string& bytes, const std::string& id, int64_t offset, int64_t only,
+  // Which bytes one call sends: from `offset` to the end, or `only` so many.
+  struct UploadPart {
+    int64_t offset = 0;
+    int64_t only = -1;
+  };
+  grpc::Status Upload(const std::string& bytes, const std::string& id, const UploadPart& part,
                       pb::WriteBlobResponse& response, const std::string& digest = "") {
+    int64_t offset = part.offset;
     grpc::ClientContext context;
     auto writer = blobs_->WriteBlob(&context, &response);
     pb::WriteBlobRequest message;
@@ -69,7 +74,7 @@ class ServerTest : public ::testing::Test {
     message.mutable_header()->set_size_bytes(static_cast<int64_t>(bytes.size()));
     message.mutable_header()->set_upload_id(id);
     message.mutable_header()->set_offset(offset);
-    const int64_t end = only < 0 ? static_cast<int64_t>(bytes.size()) : offset + only;
+    const int64_t end = part.only < 0 ? static_cast<int64_t>(bytes.size()) : offset + part.only;
     while (writer->Write(message) && offset < end) {
       message.clear_header();
       const int64_t size = std::min<int64_t>(100'000, end - offset);
@@ -86,7 +91,7 @@ class ServerTest : public ::testing::Test {
 
   std::string Store(const std::string& bytes) {
     pb::WriteBlobResponse response;
-    const grpc::Status status = Upload(bytes, MakeUuidV7(), 0, -1, response);
+    const grpc::Status status = Upload(bytes, MakeUuidV7(), {}, response);
     EXPECT_TRUE(status.ok()) << status.error_message();
     EXPECT_TRUE(response.complete());
     return Sha256Hex(bytes);

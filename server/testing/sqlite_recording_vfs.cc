@@ -164,6 +164,49 @@ void ApplyWhole(const DiskRecord& record, std::string& content) {
   }
 }
 
+// The files after the first `count` records: what is certain, and what may have come since.
+std::map<std::string, DiskFile> ReplayRecords(const std::vector<DiskRecord>& records, size_t count,
+                                              const PowerCut& cut) {
+  std::map<std::string, DiskFile> disk;
+  for (size_t i = 0; i < count; ++i) {
+    const DiskRecord& record = records[i];
+    if (record.kind == DiskRecord::Kind::kNote) {
+      continue;
+    }
+    DiskFile& file = disk[record.file];
+    if (record.kind == DiskRecord::Kind::kDelete) {
+      file = DiskFile();
+    } else if (record.kind != DiskRecord::Kind::kSync) {
+      file.since.push_back(&record);
+    } else if (cut.ignored_syncs.empty() || !absl::EndsWith(record.file, cut.ignored_syncs)) {
+      for (const DiskRecord* change : file.since) {
+        ApplyWhole(*change, file.synced);
+      }
+      file.since.clear();
+      file.exists = true;
+    }
+  }
+  return disk;
+}
+
+// Writes each sector of a write with the probability `keep`; true when one was written.
+bool ApplySomeSectors(const DiskRecord& write, double keep, std::mt19937_64& random,
+                      std::string& content) {
+  std::uniform_real_distribution<double> draw(0, 1);
+  bool written = false;
+  for (size_t begin = 0; begin < write.bytes.size();) {
+    // Sectors are those of the disk, not of the write.
+    const size_t in_sector = (static_cast<size_t>(write.offset) + begin) % kSectorBytes;
+    const size_t end = std::min(write.bytes.size(), begin + kSectorBytes - in_sector);
+    if (draw(random) < keep) {
+      Apply(write, begin, end, content);
+      written = true;
+    }
+    begin = end;
+  }
+  return written;
+}
+
 }  // namespace
 
 SqliteRecordingVfs::SqliteRecordingVfs() {
@@ -199,45 +242,16 @@ std::vector<DiskRecord> SqliteRecordingVfs::records() const {
 std::map<std::string, std::string> FilesAfterPowerCut(const std::vector<DiskRecord>& records,
                                                       size_t count, const PowerCut& cut,
                                                       std::mt19937_64& random) {
-  std::map<std::string, DiskFile> disk;
-  for (size_t i = 0; i < count; ++i) {
-    const DiskRecord& record = records[i];
-    if (record.kind == DiskRecord::Kind::kNote) {
-      continue;
-    }
-    DiskFile& file = disk[record.file];
-    if (record.kind == DiskRecord::Kind::kDelete) {
-      file = DiskFile();
-    } else if (record.kind != DiskRecord::Kind::kSync) {
-      file.since.push_back(&record);
-    } else if (cut.ignored_syncs.empty() || !absl::EndsWith(record.file, cut.ignored_syncs)) {
-      for (const DiskRecord* change : file.since) {
-        ApplyWhole(*change, file.synced);
-      }
-      file.since.clear();
-      file.exists = true;
-    }
-  }
+  std::map<std::string, DiskFile> disk = ReplayRecords(records, count, cut);
   std::uniform_real_distribution<double> draw(0, 1);
   std::map<std::string, std::string> files;
   for (auto& [name, file] : disk) {
     bool exists = file.exists;
     for (const DiskRecord* change : file.since) {
-      if (change->kind == DiskRecord::Kind::kTruncate) {
-        if (draw(random) < cut.keep) {
-          ApplyWhole(*change, file.synced);
-        }
-        continue;
-      }
-      for (size_t begin = 0; begin < change->bytes.size();) {
-        // Sectors are those of the disk, not of the write.
-        const size_t in_sector = (static_cast<size_t>(change->offset) + begin) % kSectorBytes;
-        const size_t end = std::min(change->bytes.size(), begin + kSectorBytes - in_sector);
-        if (draw(random) < cut.keep) {
-          Apply(*change, begin, end, file.synced);
-          exists = true;
-        }
-        begin = end;
+      if (change->kind != DiskRecord::Kind::kTruncate) {
+        exists = ApplySomeSectors(*change, cut.keep, random, file.synced) || exists;
+      } else if (draw(random) < cut.keep) {
+        ApplyWhole(*change, file.synced);
       }
     }
     if (exists) {

@@ -1,6 +1,7 @@
 // Resizes images that come over stdin, for scripts that compare our pixels with those of the real
 // libraries. Request: a line "BACKEND MODE H W C H2 W2 u8|f32 ALIGN ANTIALIAS", then the pixels.
 // Answer: the resized pixels.
+#include <cinttypes>
 #include <cstdio>
 #include <string>
 
@@ -26,10 +27,12 @@ qb::Tensor Resize(const qb::Tensor& image, qb::ImageSize to, const std::string& 
 
 int main() {
   char backend[16], mode[16], dtype[16];
-  long long h, w, c, h2, w2;
+  int64_t h, w, c, h2, w2;
   int align, antialias;
-  while (std::scanf("%15s %15s %lld %lld %lld %lld %lld %15s %d %d", backend, mode, &h, &w, &c, &h2,
-                    &w2, dtype, &align, &antialias) == 10) {
+  constexpr char kFormat[] =
+      "%15s %15s %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %15s %d %d";
+  while (std::scanf(kFormat, backend, mode, &h, &w, &c, &h2, &w2, dtype, &align, &antialias) ==
+         10) {
     std::getchar();
     qb::Tensor image = qb::Tensor::Allocate(
         {std::string(dtype) == "u8" ? qb::DType::kUint8 : qb::DType::kFloat32, qb::Shape{h, w, c}});

@@ -180,11 +180,11 @@ class Run {
   }
 
   static void Crash(const std::string& name) {
-    static const auto* const kSignals = new std::map<std::string, int>{
+    static const auto* const signals = new std::map<std::string, int>{
         {"SIGSEGV", SIGSEGV}, {"SIGABRT", SIGABRT}, {"SIGBUS", SIGBUS},
         {"SIGFPE", SIGFPE},   {"SIGKILL", SIGKILL}, {"SIGTERM", SIGTERM}};
-    const auto it = kSignals->find(name);
-    const int number = it == kSignals->end() ? SIGABRT : it->second;
+    const auto it = signals->find(name);
+    const int number = it == signals->end() ? SIGABRT : it->second;
     ::signal(number, SIG_DFL);
     ::raise(number);
   }

@@ -1,5 +1,5 @@
-// Any bytes as the graph.onnx of an .mblt: behind the archive's checksums a mutated file hardly ever
-// gets this far.
+// Any bytes as the graph.onnx of an .mblt: behind the archive's checksums a mutated file hardly
+// ever gets this far.
 #include <cstddef>
 #include <cstdint>
 
@@ -7,9 +7,9 @@
 #include "core/package/graph_onnx.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const std::string* const kWeights = new std::string(4096, '\0');
+  static const std::string* const weights = new std::string(4096, '\0');
   const absl::string_view bytes(reinterpret_cast<const char*>(data), size);
-  const absl::StatusOr<qb::Graph> graph = qb::GraphFromOnnx(bytes, *kWeights, nullptr);
+  const absl::StatusOr<qb::Graph> graph = qb::GraphFromOnnx(bytes, *weights, nullptr);
   if (graph.ok() && !qb::VerifyGraph(*graph, "fuzz").ok()) {
     __builtin_trap();
   }

@@ -156,7 +156,7 @@ absl::Status FetchBlob(WorkerStub& stub, const v1::ManifestEntry& entry, const s
     if (stop.requested()) {
       return Stopped();
     }
-    const absl::Status status = stub.ReadBlob(entry.sha256(), download.size(), sink);
+    absl::Status status = stub.ReadBlob(entry.sha256(), download.size(), sink);
     QB_RETURN_IF_ERROR(write_status);
     if (status.ok()) {
       break;

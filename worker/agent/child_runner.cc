@@ -39,7 +39,7 @@ class Run {
         stop_(stop),
         start_(MonotonicNow()),
         timeout_at_(start_ + limits.run_timeout),
-        buffer_(64 * 1024) {}
+        buffer_(size_t{64} * 1024) {}
 
   ExitReport UntilEnd() {
     while (!PollOnce()) {

@@ -81,6 +81,7 @@ TEST(BuildCommand, SetsTheEnvironment) {
 TEST(PlanInputs, PutsEachManifestInItsFolder) {
   QB_ASSERT_OK_AND_ASSIGN(const std::vector<InputFile> files, PlanInputs(Full()));
   std::vector<std::string> paths;
+  paths.reserve(files.size());
   for (const InputFile& file : files) {
     paths.push_back(file.relative_path);
   }

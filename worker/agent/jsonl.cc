@@ -12,8 +12,8 @@ namespace qb::worker {
 namespace {
 
 constexpr int kMaxDepth = 32;
-constexpr size_t kMaxTextBytes = 16 * 1024;
-constexpr size_t kMaxDocumentBytes = 128 * 1024;
+constexpr size_t kMaxTextBytes = size_t{16} * 1024;
+constexpr size_t kMaxDocumentBytes = size_t{128} * 1024;
 constexpr size_t kMaxDetails = 16;
 constexpr size_t kMaxMembers = 256;
 constexpr size_t kMaxGarbageBytes = 200;

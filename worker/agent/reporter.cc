@@ -10,7 +10,7 @@ namespace qb::worker {
 namespace {
 
 constexpr int kMaxEventsPerRequest = 256;
-constexpr int64_t kMaxLogBytesPerRequest = 512 * 1024;
+constexpr int64_t kMaxLogBytesPerRequest = int64_t{512} * 1024;
 
 }  // namespace
 

@@ -25,7 +25,7 @@ std::string EnvironmentOf(pid_t pid) {
   if (fd < 0) {
     return "";
   }
-  std::string text(256 * 1024, '\0');
+  std::string text(size_t{256} * 1024, '\0');
   size_t size = 0;
   while (size < text.size()) {
     const ssize_t got = ::read(fd, text.data() + size, text.size() - size);

@@ -30,7 +30,7 @@ MATCHER_P2(StatusIs, code, message_matcher, "has the status code and message") {
 
 }  // namespace qb::testing
 
-// `QB_ASSERT_OK_AND_ASSIGN(Graph graph, Import(bytes));`
+// `QB_ASSERT_OK_AND_ASSIGN(Graph graph, Import(bytes));` NOLINTBEGIN(bugprone-macro-parentheses)
 #define QB_TEST_CONCAT_INNER(a, b) a##b
 #define QB_TEST_CONCAT(a, b) QB_TEST_CONCAT_INNER(a, b)
 #define QB_ASSERT_OK_AND_ASSIGN(lhs, expr) \
@@ -38,6 +38,6 @@ MATCHER_P2(StatusIs, code, message_matcher, "has the status code and message") {
 #define QB_ASSERT_OK_AND_ASSIGN_IMPL(result, lhs, expr)   \
   auto result = (expr);                                   \
   ASSERT_TRUE(result.ok()) << result.status().ToString(); \
-  lhs = std::move(result).value()
+  lhs = std::move(result).value()  // NOLINTEND(bugprone-macro-parentheses)
 #define QB_ASSERT_OK(expr) ASSERT_THAT((expr), ::qb::testing::IsOk())
 #define QB_EXPECT_OK(expr) EXPECT_THAT((expr), ::qb::testing::IsOk())

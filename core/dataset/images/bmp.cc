@@ -96,6 +96,36 @@ absl::Status ReadPalette(const Cursor& cursor, uint32_t header_size, Header& hea
   return absl::OkStatus();
 }
 
+// Size and depth; returns the compression.
+uint32_t ReadFields(const Cursor& cursor, uint32_t header_size, Header& header) {
+  header.pixels_at = cursor.At(10, 4);
+  if (header_size == kOldHeader) {
+    header.width = cursor.At(18, 2);
+    header.height = cursor.At(20, 2);
+    header.bits = cursor.At(24, 2);
+    return kRaw;
+  }
+  header.width = static_cast<int32_t>(cursor.At(18, 4));
+  header.height = static_cast<int32_t>(cursor.At(22, 4));
+  header.bits = cursor.At(28, 2);
+  header.top_down = header.height < 0;
+  header.height = header.top_down ? -header.height : header.height;
+  return cursor.At(30, 4);
+}
+
+absl::Status CheckEncoding(uint32_t compression, int64_t bits) {
+  const bool fields =
+      (compression == kBitFields || compression == kAlphaBitFields) && (bits == 16 || bits == 32);
+  if (compression != kRaw && !fields) {
+    return Bad(absl::StrCat("compression ", compression, "; bitmaps without compression are read"));
+  }
+  constexpr auto kDepths = std::to_array<int64_t>({1, 4, 8, 16, 24, 32});
+  if (std::find(kDepths.begin(), kDepths.end(), bits) == kDepths.end()) {
+    return Bad(absl::StrCat(bits, " bits a pixel"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Header> ReadHeader(absl::string_view bytes) {
   const Cursor cursor(bytes);
   const uint32_t size = cursor.At(kFileHeader, 4);
@@ -105,30 +135,9 @@ absl::StatusOr<Header> ReadHeader(absl::string_view bytes) {
     return Bad(absl::StrCat("a header of ", size, " bytes in ", bytes.size()));
   }
   Header header;
-  header.pixels_at = cursor.At(10, 4);
-  uint32_t compression = kRaw;
-  if (size == kOldHeader) {
-    header.width = cursor.At(18, 2);
-    header.height = cursor.At(20, 2);
-    header.bits = cursor.At(24, 2);
-  } else {
-    header.width = static_cast<int32_t>(cursor.At(18, 4));
-    header.height = static_cast<int32_t>(cursor.At(22, 4));
-    header.bits = cursor.At(28, 2);
-    compression = cursor.At(30, 4);
-    header.top_down = header.height < 0;
-    header.height = header.top_down ? -header.height : header.height;
-  }
+  const uint32_t compression = ReadFields(cursor, size, header);
   QB_RETURN_IF_ERROR(CheckImageSize(header.height, header.width));
-  const bool fields = (compression == kBitFields || compression == kAlphaBitFields) &&
-                      (header.bits == 16 || header.bits == 32);
-  if (compression != kRaw && !fields) {
-    return Bad(absl::StrCat("compression ", compression, "; bitmaps without compression are read"));
-  }
-  constexpr auto kDepths = std::to_array<int64_t>({1, 4, 8, 16, 24, 32});
-  if (std::find(kDepths.begin(), kDepths.end(), header.bits) == kDepths.end()) {
-    return Bad(absl::StrCat(header.bits, " bits a pixel"));
-  }
+  QB_RETURN_IF_ERROR(CheckEncoding(compression, header.bits));
   QB_RETURN_IF_ERROR(ReadMasks(cursor, compression, header));
   QB_RETURN_IF_ERROR(ReadPalette(cursor, size, header));
   const size_t wanted = header.row_bytes() * static_cast<size_t>(header.height);

@@ -73,7 +73,7 @@ void ReadOrientation(Decoder& decoder) {
 }
 
 // False: decoder.message says why.
-bool ReadHeader(Decoder& decoder, const unsigned char* bytes, unsigned long size) {
+bool ReadHeader(Decoder& decoder, const unsigned char* bytes, size_t size) {
   if (setjmp(decoder.failed) != 0) {
     return false;
   }

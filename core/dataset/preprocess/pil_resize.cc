@@ -74,8 +74,10 @@ Taps<double> ComputeTaps(int64_t in, int64_t out, const Filter& filter) {
   taps.weights.assign(static_cast<size_t>(out * taps.most), 0.0);
   for (int64_t i = 0; i < out; ++i) {
     const double center = (static_cast<double>(i) + 0.5) * scale;
-    const int64_t first = std::max<int64_t>(0, static_cast<int64_t>(center - support + 0.5));
-    const int64_t end = std::min(in, static_cast<int64_t>(center + support + 0.5));
+    const double low = center - support + 0.5;
+    const double high = center + support + 0.5;
+    const int64_t first = std::max<int64_t>(0, static_cast<int64_t>(low));
+    const int64_t end = std::min(in, static_cast<int64_t>(high));
     double* weights = taps.weights.data() + i * taps.most;
     double sum = 0.0;
     for (int64_t x = 0; x < end - first; ++x) {

@@ -95,8 +95,10 @@ Axis AntialiasAxis(int64_t in, int64_t out, const TorchResizeOptions& options) {
   axis.most = static_cast<int64_t>(std::ceil(support)) * 2 + 1;
   for (int64_t i = 0; i < out; ++i) {
     const float center = scale * (static_cast<float>(i) + 0.5f);
-    const int64_t first = std::max<int64_t>(static_cast<int64_t>(center - support + 0.5f), 0);
-    const int64_t end = std::min(static_cast<int64_t>(center + support + 0.5f), in);
+    const float low = center - support + 0.5f;
+    const float high = center + support + 0.5f;
+    const int64_t first = std::max<int64_t>(static_cast<int64_t>(low), 0);
+    const int64_t end = std::min(static_cast<int64_t>(high), in);
     std::vector<float> weights(static_cast<size_t>(axis.most), 0.0f);
     float total = 0.0f;
     for (int64_t x = 0; x < end - first; ++x) {

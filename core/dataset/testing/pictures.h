@@ -25,11 +25,25 @@ inline std::vector<uint8_t> NoiseBytes(uint64_t seed, int64_t count) {
   return bytes;
 }
 
+// One channel of a pixel; see Picture.
+inline uint8_t PictureValue(int kind, uint8_t noise, uint8_t block, int64_t slope) {
+  switch (kind) {
+    case 0:
+      return noise;
+    case 1:
+      return static_cast<uint8_t>((noise >> 7) * 255);
+    case 2:
+      return block;
+    default:
+      return static_cast<uint8_t>(slope + (noise >> 3));
+  }
+}
+
 // Kinds: 0 noise, 1 black and white noise, 2 blocks of 7 x 7, 3 a slope with noise.
 inline Tensor Picture(int kind, uint64_t seed, int64_t h, int64_t w, int64_t c) {
   const int64_t columns = (w + 6) / 7;
-  const std::vector<uint8_t> noise =
-      NoiseBytes(seed, kind == 2 ? (h + 6) / 7 * columns * c : h * w * c);
+  // Blocks are taken from the front.
+  const std::vector<uint8_t> noise = NoiseBytes(seed, h * w * c);
   Tensor image = Tensor::Allocate({DType::kUint8, Shape{h, w, c}});
   uint8_t* out = image.mutable_data<uint8_t>();
   for (int64_t y = 0; y < h; ++y) {
@@ -37,10 +51,7 @@ inline Tensor Picture(int kind, uint64_t seed, int64_t h, int64_t w, int64_t c) 
       for (int64_t k = 0; k < c; ++k) {
         const size_t i = static_cast<size_t>((y * w + x) * c + k);
         const size_t block = static_cast<size_t>((y / 7 * columns + x / 7) * c + k);
-        *out++ = kind == 0   ? noise[i]
-                 : kind == 1 ? static_cast<uint8_t>((noise[i] >> 7) * 255)
-                 : kind == 2 ? noise[block]
-                             : static_cast<uint8_t>(y * 2 + x + k * 50 + (noise[i] >> 3));
+        *out++ = PictureValue(kind, noise[i], noise[block], y * 2 + x + k * 50);
       }
     }
   }

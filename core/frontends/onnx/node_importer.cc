@@ -307,12 +307,12 @@ absl::StatusOr<Node*> NodeImporter::AddTranspose(absl::string_view role, Node* v
 }
 
 absl::StatusOr<Node*> NodeImporter::AddSlice(absl::string_view role, Node* value, int64_t axis,
-                                             int64_t start, int64_t end, int64_t step) {
+                                             const AxisRange& range) {
   SliceAttrs attrs;
   attrs.axis = {axis};
-  attrs.start = {start};
-  attrs.end = {end};
-  attrs.step = {step};
+  attrs.start = {range.start};
+  attrs.end = {range.end};
+  attrs.step = {range.step};
   return Add(role, OpKind::kSlice, {value}, std::move(attrs));
 }
 

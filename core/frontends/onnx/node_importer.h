@@ -52,6 +52,13 @@ class Values {
 using ImportBodyFunction = std::function<absl::StatusOr<std::vector<Node*>>(
     const OnnxGraph& body, absl::Span<Node* const> inputs, const Values& outer)>;
 
+// Elements start, start + step, ... before `end` of an axis, as SliceAttrs.
+struct AxisRange {
+  int64_t start = 0;
+  int64_t end = 0;
+  int64_t step = 1;
+};
+
 // Lives for one node. Whatever an importer does not ask for is an error at the end (CheckAllRead),
 // so that no attribute of a newer opset is ignored by accident. Errors of all members come without
 // the node's name, which the caller adds.
@@ -147,9 +154,8 @@ class NodeImporter {
   absl::StatusOr<Node*> AddCast(absl::string_view role, Node* value, DType dtype);
   absl::StatusOr<Node*> AddTranspose(absl::string_view role, Node* value,
                                      std::vector<int64_t> order);
-  // Elements start, start + step, ... before `end` of one axis, as SliceAttrs.
-  absl::StatusOr<Node*> AddSlice(absl::string_view role, Node* value, int64_t axis, int64_t start,
-                                 int64_t end, int64_t step = 1);
+  absl::StatusOr<Node*> AddSlice(absl::string_view role, Node* value, int64_t axis,
+                                 const AxisRange& range);
 
   // The ONNX output `index` is `value`.
   absl::Status SetOutput(int64_t index, Node* value);

@@ -32,7 +32,8 @@ uint64_t Root(uint64_t n) {
 
 int32_t BitsOf(UnsignedWide value) {
   const uint64_t high = static_cast<uint64_t>(value >> 64);
-  return high != 0 ? 64 + std::bit_width(high) : std::bit_width(static_cast<uint64_t>(value));
+  return high != 0 ? 64 + static_cast<int32_t>(std::bit_width(high))
+                   : static_cast<int32_t>(std::bit_width(static_cast<uint64_t>(value)));
 }
 
 // Of value / 2^kVarianceBits.
@@ -75,8 +76,8 @@ void RunRow(const KernelCall& call, const Code* x, int64_t first) {
   for (int64_t i = 0; i < length; ++i) {
     const size_t at = static_cast<size_t>(i);
     const int64_t deviation = length * (x[i] - zero) - sum;
-    const Wide value = Wide{deviation * root.reciprocal} * p.scale[at] +
-                       Wide{p.bias[at]} * (Wide{1} << root.shift);
+    const int64_t scaled = deviation * root.reciprocal;
+    const Wide value = Wide{scaled} * p.scale[at] + Wide{p.bias[at]} * (Wide{1} << root.shift);
     const Wide code = info.zero_point + RoundShiftWide(value, shift);
     const Wide least = LeastCode(info.dtype);
     const Wide most = MostCode(info.dtype);

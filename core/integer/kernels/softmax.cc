@@ -23,6 +23,7 @@ void RunRow(const KernelCall& call, const Code* x, int64_t first, int64_t length
   const int32_t* table = call.params<SoftmaxParams>().exp_table.data();
   const TensorInfo& info = call.output_tensor();
   const int64_t levels = info.dtype == DType::kInt16 ? 32768 : 256;
+  // NOLINTNEXTLINE(bugprone-signed-char-misuse): int8_t is a number
   const int32_t largest = *std::max_element(x, x + length);
   int64_t sum = 0;
   for (int64_t i = 0; i < length; ++i) {

@@ -70,14 +70,11 @@ class NetworkBuilder {
   }
   void Output(int tensor) { network.outputs.push_back(tensor); }
   const Shape& shape(int tensor) const { return info(tensor).shape; }
-  const TensorInfo& info(int tensor) const {
-    return network.tensors[static_cast<size_t>(tensor)];
-  }
-  int Layer(std::vector<int> inputs, Shape output, LayerParams params,
-            DType dtype = DType::kInt8) {
+  const TensorInfo& info(int tensor) const { return network.tensors[static_cast<size_t>(tensor)]; }
+  int Layer(std::vector<int> inputs, Shape output, LayerParams params, DType dtype = DType::kInt8) {
     const int y = Tensor(std::move(output), dtype);
-    network.layers.push_back({"l" + std::to_string(network.layers.size()), std::move(inputs), y,
-                              std::move(params)});
+    network.layers.push_back(
+        {"l" + std::to_string(network.layers.size()), std::move(inputs), y, std::move(params)});
     return y;
   }
 
@@ -157,7 +154,8 @@ class NetworkBuilder {
       p.weights.clear();
     }
     const bool wide_input = info(layer.inputs[0]).dtype == DType::kInt16;
-    factor /= (weight_bits == 16 ? 256 : (weight_bits == 4 ? 1.0 / 16 : 1)) * (wide_input ? 256 : 1);
+    factor /=
+        (weight_bits == 16 ? 256 : (weight_bits == 4 ? 1.0 / 16 : 1)) * (wide_input ? 256 : 1);
     for (Requant& requant : p.requant) {
       requant = *RequantFromMultiplier(MultiplierOf(requant) * factor);
     }
@@ -198,8 +196,10 @@ class NetworkBuilder {
       c.bias.push_back(static_cast<int32_t>(random.Int(-5000, 5000)));
       c.requant.push_back(SomeRequant(5000.0 * static_cast<double>(length) / 10 + 100));
     }
-    const int64_t out_h = (in[1] - 1) * c.stride_h + reach_h + 1 + p.output_pad_h - c.pad_top - c.pad_bottom;
-    const int64_t out_w = (in[2] - 1) * c.stride_w + reach_w + 1 + p.output_pad_w - c.pad_left - c.pad_right;
+    const int64_t out_h =
+        (in[1] - 1) * c.stride_h + reach_h + 1 + p.output_pad_h - c.pad_top - c.pad_bottom;
+    const int64_t out_w =
+        (in[2] - 1) * c.stride_w + reach_w + 1 + p.output_pad_w - c.pad_left - c.pad_right;
     return Layer({x}, {1, out_h, out_w, out_channels}, std::move(p));
   }
   LinearAxis RandomAxis(int64_t extent, int64_t places, int32_t bits) {
@@ -267,8 +267,10 @@ class NetworkBuilder {
             *RequantFromMultiplier(n == 0 ? 0.0 : 1.3 / static_cast<double>(n)));
       }
     }
-    const int64_t out_h = PoolExtent(in[1], p.pad_top, p.pad_bottom, p.kernel_h, p.stride_h, ceil);
-    const int64_t out_w = PoolExtent(in[2], p.pad_left, p.pad_right, p.kernel_w, p.stride_w, ceil);
+    const int64_t out_h =
+        PoolExtent(in[1], {p.pad_top, p.pad_bottom}, p.kernel_h, p.stride_h, ceil);
+    const int64_t out_w =
+        PoolExtent(in[2], {p.pad_left, p.pad_right}, p.kernel_w, p.stride_w, ceil);
     return Layer({x}, {1, out_h, out_w, in[3]}, std::move(p));
   }
   int Eltwise(int a, int b, EltwiseKind kind) {
@@ -288,11 +290,14 @@ class NetworkBuilder {
     return Layer({x}, shape(x), std::move(p));
   }
 
-  static int64_t PoolExtent(int64_t in, int64_t begin, int64_t end, int64_t kernel, int64_t stride,
+  struct Padding {
+    int64_t begin, end;
+  };
+  static int64_t PoolExtent(int64_t in, const Padding& padding, int64_t kernel, int64_t stride,
                             bool ceil) {
-    const int64_t free = in + begin + end - kernel;
+    const int64_t free = in + padding.begin + padding.end - kernel;
     int64_t places = free / stride + 1;
-    if (ceil && free % stride != 0 && places * stride < in + begin) {
+    if (ceil && free % stride != 0 && places * stride < in + padding.begin) {
       ++places;
     }
     return places;

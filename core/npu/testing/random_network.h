@@ -40,13 +40,14 @@ class RandomNetwork {
 
   int Transpose(int x, std::vector<int64_t> axes) {
     std::vector<int64_t> dims;
+    dims.reserve(axes.size());
     for (const int64_t axis : axes) {
       dims.push_back(b_.shape(x)[axis]);
     }
     return b_.Layer({x}, Shape(dims), integer::TransposeParams{std::move(axes)});
   }
 
-  int Constant(Shape shape) {
+  int Constant(const Shape& shape) {
     const int tensor = b_.Tensor(shape);
     const std::vector<int8_t> codes = b_.random.Codes(shape.elements());
     b_.network.constants.push_back({tensor, std::vector<uint8_t>(codes.begin(), codes.end())});
@@ -54,7 +55,8 @@ class RandomNetwork {
   }
 
   int Softmax(int x) {
-    const int y = b_.Layer({x}, b_.shape(x), integer::SoftmaxParams{integer::SoftmaxExpTable(0.05)});
+    const int y =
+        b_.Layer({x}, b_.shape(x), integer::SoftmaxParams{integer::SoftmaxExpTable(0.05)});
     b_.network.tensors[static_cast<size_t>(y)].scale = 1.0f / 256;
     b_.network.tensors[static_cast<size_t>(y)].zero_point = -128;
     return y;
@@ -81,8 +83,8 @@ class RandomNetwork {
     const Shape shape = b_.shape(x);
     integer::MatMulParams p;
     p.requant = b_.SomeRequant(5000.0 * static_cast<double>(shape[3]));
-    const int y = b_.Layer({x}, {1, shape[1], shape[3], shape[2]},
-                           integer::TransposeParams{{0, 1, 3, 2}});
+    const int y =
+        b_.Layer({x}, {1, shape[1], shape[3], shape[2]}, integer::TransposeParams{{0, 1, 3, 2}});
     return b_.Layer({x, y}, {1, shape[1], shape[2], shape[2]}, p);
   }
 
@@ -91,10 +93,9 @@ class RandomNetwork {
     switch (b_.random.Int(0, 5)) {
       case 0: {
         integer::SliceParams p{{0, 0, 0, 0}, {1, 1, 1, 1}};
-        Shape out = shape;
         p.start[2] = shape[2] - 1;
         p.step[2] = -1;
-        return b_.Layer({x}, out, std::move(p));
+        return b_.Layer({x}, shape, std::move(p));
       }
       case 1: {
         Shape out = shape;
@@ -127,20 +128,21 @@ class RandomNetwork {
   int Reduce(int x) {
     integer::ReduceParams p;
     p.axes = {1, 2};
-    p.requant = *integer::RequantFromMultiplier(
-        1.0 / static_cast<double>(b_.shape(x)[1] * b_.shape(x)[2]));
+    p.requant =
+        *integer::RequantFromMultiplier(1.0 / static_cast<double>(b_.shape(x)[1] * b_.shape(x)[2]));
     return b_.Layer({x}, {1, 1, 1, b_.shape(x)[3]}, std::move(p));
   }
 
   // Through 16 bits and back.
   int WideConv(int x) {
-    const int wide = b_.Layer({x}, b_.shape(x),
-                              integer::RequantParams{*integer::RequantFromMultiplier(200)},
-                              DType::kInt16);
+    const int wide =
+        b_.Layer({x}, b_.shape(x), integer::RequantParams{*integer::RequantFromMultiplier(200)},
+                 DType::kInt16);
     const int y = b_.RandomConv(wide);
     const int32_t widths[] = {4, 8, 16};
     b_.Widen(widths[b_.random.Int(0, 2)], DType::kInt16);
-    return b_.Layer({y}, b_.shape(y), integer::RequantParams{*integer::RequantFromMultiplier(0.004)});
+    return b_.Layer({y}, b_.shape(y),
+                    integer::RequantParams{*integer::RequantFromMultiplier(0.004)});
   }
 
   void Grow() {

@@ -32,7 +32,7 @@ inline std::vector<InputSpec> InputsOf(const Graph& graph) {
 }
 
 inline absl::StatusOr<QuantizedModel> QuantizeGraph(const Graph& graph, const Dataset& dataset,
-                                                    QuantizationOptions options = {}) {
+                                                    const QuantizationOptions& options = {}) {
   NullProgressSink sink;
   return Quantize(graph, dataset, options, sink, CancelToken());
 }
@@ -40,11 +40,13 @@ inline absl::StatusOr<QuantizedModel> QuantizeGraph(const Graph& graph, const Da
 inline std::vector<Tensor> RunInteger(const integer::Network& network,
                                       const std::vector<Tensor>& inputs) {
   std::vector<const void*> in;
+  in.reserve(inputs.size());
   for (const Tensor& input : inputs) {
     in.push_back(input.raw());
   }
   std::vector<Tensor> outputs;
   std::vector<void*> out;
+  out.reserve(network.outputs.size());
   for (const int output : network.outputs) {
     const integer::TensorInfo& info = network.tensors[static_cast<size_t>(output)];
     outputs.push_back(Tensor::Allocate({info.dtype, info.shape}));

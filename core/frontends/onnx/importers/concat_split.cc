@@ -91,9 +91,13 @@ absl::StatusOr<SliceLists> ReadSlice(NodeImporter& node) {
 // A bound counted from the front. INT64_MIN + dim cannot overflow, INT64_MAX stays.
 int64_t FromFront(int64_t bound, int64_t dim) { return bound < 0 ? bound + dim : bound; }
 
+struct SliceBounds {
+  int64_t start, end, step;
+};
+
 // Brings one axis into the normalized form of SliceAttrs. Source: ONNX Slice.
-absl::Status AppendSlice(int64_t axis, int64_t dim, int64_t start, int64_t end, int64_t step,
-                         SliceAttrs& attrs) {
+absl::Status AppendSlice(int64_t axis, int64_t dim, const SliceBounds& bounds, SliceAttrs& attrs) {
+  auto [start, end, step] = bounds;
   if (step == 0) {
     return absl::InvalidArgumentError("a step is 0");
   }
@@ -146,7 +150,7 @@ absl::Status ImportSplit(NodeImporter& node) {
   for (size_t i = 0; i < sizes.size(); ++i) {
     const int64_t end = start + sizes[i];
     SliceAttrs attrs;
-    QB_RETURN_IF_ERROR(AppendSlice(front, dim, start, end, 1, attrs));
+    QB_RETURN_IF_ERROR(AppendSlice(front, dim, {start, end, 1}, attrs));
     start = end;
     const auto index = static_cast<int64_t>(i);
     if (!node.HasOutput(index)) {
@@ -169,8 +173,8 @@ absl::Status ImportSlice(NodeImporter& node) {
   QB_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, NormalizedAxes(lists.axes, shape.rank()));
   SliceAttrs attrs;
   for (size_t i = 0; i < axes.size(); ++i) {
-    QB_RETURN_IF_ERROR(AppendSlice(axes[i], shape[axes[i]], lists.starts[i], lists.ends[i],
-                                   lists.steps[i], attrs));
+    QB_RETURN_IF_ERROR(AppendSlice(axes[i], shape[axes[i]],
+                                   {lists.starts[i], lists.ends[i], lists.steps[i]}, attrs));
   }
   if (attrs.axis.empty()) {
     return node.Finish(input);

@@ -60,8 +60,9 @@ void FillWith(const Tensor& value, Tensor& filled) {
 
 // The number of elements of a Range. Source: ONNX Range.
 absl::StatusOr<int64_t> RangeCount(double start, double limit, double delta) {
+  constexpr int64_t kMost = kMostFoldedBytes / 8;
   const double count = std::ceil((limit - start) / delta);
-  if (delta == 0.0 || !std::isfinite(count) || count > static_cast<double>(kMostFoldedBytes / 8)) {
+  if (delta == 0.0 || !std::isfinite(count) || count > static_cast<double>(kMost)) {
     return absl::InvalidArgumentError(
         absl::StrCat("a range from ", start, " to ", limit, " by ", delta, " is not possible"));
   }

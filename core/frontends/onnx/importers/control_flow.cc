@@ -242,7 +242,7 @@ absl::Status ImportScan(NodeImporter& node) {
       const int64_t axis = form.input_axes[i];
       const int64_t at = form.input_directions[i] == 0 ? step : form.steps - 1 - step;
       const std::string role = absl::StrCat("slice_", i, "_", step);
-      QB_ASSIGN_OR_RETURN(Node * slice, node.AddSlice(role, scanned[i], axis, at, at + 1));
+      QB_ASSIGN_OR_RETURN(Node * slice, node.AddSlice(role, scanned[i], axis, {at, at + 1}));
       QB_ASSIGN_OR_RETURN(slice, node.AddReshape(absl::StrCat(role, "_flat"), slice,
                                                  WithoutAxis(slice->shape(), axis)));
       inputs.push_back(slice);

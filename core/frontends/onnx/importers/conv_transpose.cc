@@ -188,7 +188,8 @@ absl::Status ImportVolume(NodeImporter& node, Node* input, Node* weights, const 
   Node* sum = nullptr;
   for (int64_t tap = 0; tap < taps; ++tap) {
     const std::string role = absl::StrCat("tap_", tap);
-    QB_ASSIGN_OR_RETURN(parts.weights, node.AddSlice(role + "_weights", weights, 2, tap, tap + 1));
+    QB_ASSIGN_OR_RETURN(parts.weights,
+                        node.AddSlice(role + "_weights", weights, 2, {tap, tap + 1}));
     QB_ASSIGN_OR_RETURN(parts.weights,
                         node.AddReshape(role + "_window", parts.weights, {w[0], w[1], w[3], w[4]}));
     QB_ASSIGN_OR_RETURN(Node * images, AddTranspose(node, role, parts, spread, groups));

@@ -63,12 +63,13 @@ absl::Status ImportVolume(NodeImporter& node, Node* input, Node* weights, const 
   Node* sum = nullptr;
   for (int64_t tap = 0; tap < taps; ++tap) {
     const std::string role = absl::StrCat("tap_", tap);
-    QB_ASSIGN_OR_RETURN(Node * images,
-                        node.AddSlice(role + "_frames", frames, 1, tap * step,
-                                      tap * step + (results - 1) * stride + 1, stride));
+    QB_ASSIGN_OR_RETURN(
+        Node * images,
+        node.AddSlice(role + "_frames", frames, 1,
+                      {tap * step, tap * step + (results - 1) * stride + 1, stride}));
     QB_ASSIGN_OR_RETURN(
         images, node.AddReshape(role + "_images", images, {x[0] * results, x[2], x[3], x[4]}));
-    QB_ASSIGN_OR_RETURN(Node * part, node.AddSlice(role + "_weights", weights, 2, tap, tap + 1));
+    QB_ASSIGN_OR_RETURN(Node * part, node.AddSlice(role + "_weights", weights, 2, {tap, tap + 1}));
     QB_ASSIGN_OR_RETURN(part, node.AddReshape(role + "_window", part, {w[0], w[1], w[3], w[4]}));
     std::vector<Node*> operands = {images, part};
     if (tap == 0 && node.HasInput(2)) {

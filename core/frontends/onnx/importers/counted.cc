@@ -32,7 +32,7 @@ struct NonZeroParts {
 absl::StatusOr<NonZeroParts> AddNonZero(NodeImporter& node, Node* input) {
   NonZeroParts parts;
   QB_ASSIGN_OR_RETURN(parts.places, node.Add("places", OpKind::kNonZero, {input}));
-  QB_ASSIGN_OR_RETURN(Node * row, node.AddSlice("first_row", parts.places, 0, 0, 1));
+  QB_ASSIGN_OR_RETURN(Node * row, node.AddSlice("first_row", parts.places, 0, {0, 1}));
   QB_ASSIGN_OR_RETURN(row, node.AddReshape("first_list", row, {row->shape()[1]}));
   QB_ASSIGN_OR_RETURN(parts.count, node.Add("count", OpKind::kCountUsed, {row}));
   return parts;

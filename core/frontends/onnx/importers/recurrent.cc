@@ -119,7 +119,7 @@ absl::Status SetState(NodeImporter& node, int64_t index, Node* joint, int64_t ro
     return absl::OkStatus();
   }
   const std::string role = index == 1 ? "h" : "c";
-  QB_ASSIGN_OR_RETURN(Node * state, node.AddSlice(role + "_row", joint, 0, row, row + 1));
+  QB_ASSIGN_OR_RETURN(Node * state, node.AddSlice(role + "_row", joint, 0, {row, row + 1}));
   const Shape& shape = joint->shape();
   QB_ASSIGN_OR_RETURN(state, node.AddReshape(role, state, {shape[1], shape[2], shape[3]}));
   if (batch_first) {
@@ -186,7 +186,7 @@ absl::Status ImportRecurrent(NodeImporter& node) {
   QB_ASSIGN_OR_RETURN(Node * joint, node.Add("sequence", kind, operands, std::move(attrs)));
   const int64_t steps = operands.front()->shape()[0];
   if (node.HasOutput(0)) {
-    QB_ASSIGN_OR_RETURN(Node * y, node.AddSlice(batch_first ? "y" : "", joint, 0, 0, steps));
+    QB_ASSIGN_OR_RETURN(Node * y, node.AddSlice(batch_first ? "y" : "", joint, 0, {0, steps}));
     if (batch_first) {
       QB_ASSIGN_OR_RETURN(y, node.AddTranspose("", y, {2, 0, 1, 3}));
     }

@@ -103,8 +103,8 @@ absl::Status ImportOneHot(NodeImporter& node) {
   QB_ASSIGN_OR_RETURN(Node * spread, node.AddReshape("spread", classes, Shape(std::move(dims))));
   QB_ASSIGN_OR_RETURN(Node * numbers, AddCounter(node, depth, axis, rank));
   QB_ASSIGN_OR_RETURN(Node * hit, node.Add("hit", OpKind::kTensorCmp, {spread, numbers}));
-  QB_ASSIGN_OR_RETURN(Node * off, node.AddSlice("off", values, 0, 0, 1));
-  QB_ASSIGN_OR_RETURN(Node * on, node.AddSlice("on", values, 0, 1, 2));
+  QB_ASSIGN_OR_RETURN(Node * off, node.AddSlice("off", values, 0, {0, 1}));
+  QB_ASSIGN_OR_RETURN(Node * on, node.AddSlice("on", values, 0, {1, 2}));
   return node.Finish(node.Add("", OpKind::kWhere, {hit, on, off}));
 }
 

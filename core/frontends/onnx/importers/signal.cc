@@ -44,6 +44,15 @@ absl::StatusOr<Transform> MakeTransform(int64_t length, int64_t parts, bool inve
   return Transform{length, length, onesided ? half : length, parts, 2, inverse};
 }
 
+// What part `part` of an element adds to one result.
+void AppendTerms(const Transform& transform, double angle, double weight, int64_t part,
+                 std::vector<double>& terms) {
+  terms.push_back(weight * (part == 0 ? std::cos(angle) : -std::sin(angle)));
+  if (transform.result_parts == 2) {
+    terms.push_back(weight * (part == 0 ? std::sin(angle) : std::cos(angle)));
+  }
+}
+
 // [elements * parts, results * result_parts]: a row of input elements times it gives the result.
 Tensor TransformMatrix(const Transform& transform, DType dtype) {
   std::vector<double> values;
@@ -58,10 +67,7 @@ Tensor TransformMatrix(const Transform& transform, DType dtype) {
       for (int64_t k = 0; k < transform.results; ++k) {
         const double angle = sign * 2.0 * kPi * static_cast<double>(n * k % transform.length) /
                              static_cast<double>(transform.length);
-        values.push_back(weight * (part == 0 ? std::cos(angle) : -std::sin(angle)));
-        if (transform.result_parts == 2) {
-          values.push_back(weight * (part == 0 ? std::sin(angle) : std::cos(angle)));
-        }
+        AppendTerms(transform, angle, weight, part, values);
       }
     }
   }
