@@ -117,6 +117,21 @@ absl::Status CountBoxes(const std::vector<Tensor>& reference, const std::vector<
   return absl::OkStatus();
 }
 
+absl::Status CompareOutput(const Tensor& expected, const Tensor& got, const std::string& name,
+                           SampleResult& result) {
+  // Indices and the like: what a quantized model selects has no distance to what the float one
+  // does.
+  const bool numbers = expected.dtype() != got.dtype() || got.dtype() == DType::kFloat32;
+  result.compared.push_back(numbers);
+  if (!numbers) {
+    result.outputs.emplace_back();
+    return absl::OkStatus();
+  }
+  QB_RETURN_IF_ERROR(CheckComparable(expected, got, name));
+  result.outputs.push_back(CompareOutputs(expected, got));
+  return absl::OkStatus();
+}
+
 // What the loop over the samples shares.
 struct Loop {
   const ModelUnderTest& reference;
@@ -149,16 +164,7 @@ struct Loop {
     }
     SampleResult result;
     for (size_t i = 0; i < got.size(); ++i) {
-      // Indices and the like: what a quantized model selects has no distance to what the float one does.
-      const bool numbers =
-          expected[i].dtype() != got[i].dtype() || got[i].dtype() == DType::kFloat32;
-      result.compared.push_back(numbers);
-      if (!numbers) {
-        result.outputs.emplace_back();
-        continue;
-      }
-      QB_RETURN_IF_ERROR(CheckComparable(expected[i], got[i], options.output_names[i]));
-      result.outputs.push_back(CompareOutputs(expected[i], got[i]));
+      QB_RETURN_IF_ERROR(CompareOutput(expected[i], got[i], options.output_names[i], result));
     }
     if (options.count_boxes) {
       QB_RETURN_IF_ERROR(CountBoxes(expected, got, result.boxes));
@@ -197,6 +203,44 @@ OutputMetrics Pool(const std::string& name, const std::vector<SampleResult>& sam
   return metrics;
 }
 
+double MeanDecibels(const std::vector<SampleResult>& samples) {
+  double decibels = 0, values = 0;
+  for (const SampleResult& sample : samples) {
+    for (size_t i = 0; i < sample.outputs.size(); ++i) {
+      if (sample.compared[i]) {
+        decibels += SqnrDb(sample.outputs[i].signal, sample.outputs[i].noise);
+        values += 1;
+      }
+    }
+  }
+  return values > 0 ? decibels / values : 0;
+}
+
+absl::StatusOr<Accuracy> AccuracyOf(const std::vector<SampleResult>& samples, LabelMetric metric) {
+  const auto count = [&](bool SampleResult::*field) {
+    return std::count_if(samples.begin(), samples.end(),
+                         [field](const SampleResult& sample) { return sample.*field; });
+  };
+  Accuracy accuracy;
+  accuracy.labelled = count(&SampleResult::labelled);
+  if (accuracy.labelled == 0) {
+    return Failure(FailureCode::kArgumentError,
+                   "no sample has a label: the names in the labels file fit none of the samples");
+  }
+  const auto share = [&](bool SampleResult::*field) {
+    return static_cast<double>(count(field)) / static_cast<double>(accuracy.labelled);
+  };
+  accuracy.float_top1 = share(&SampleResult::float_top1);
+  accuracy.float_top5 = share(&SampleResult::float_top5);
+  accuracy.quantized_top1 = share(&SampleResult::quantized_top1);
+  accuracy.quantized_top5 = share(&SampleResult::quantized_top5);
+  if (metric == LabelMetric::kCtc) {
+    accuracy.float_sequence = share(&SampleResult::float_sequence);
+    accuracy.quantized_sequence = share(&SampleResult::quantized_sequence);
+  }
+  return accuracy;
+}
+
 absl::StatusOr<Evaluation> Summarize(const std::vector<SampleResult>& samples,
                                      const EvaluationOptions& options) {
   Evaluation evaluation;
@@ -209,26 +253,7 @@ absl::StatusOr<Evaluation> Summarize(const std::vector<SampleResult>& samples,
       evaluation.outputs.push_back(Pool(options.output_names[i], samples, i));
     }
   }
-  double decibels = 0;
-  double float_sequences = 0, quantized_sequences = 0;
-  double values = 0;
-  Accuracy accuracy;
-  for (const SampleResult& sample : samples) {
-    for (size_t i = 0; i < sample.outputs.size(); ++i) {
-      if (sample.compared[i]) {
-        decibels += SqnrDb(sample.outputs[i].signal, sample.outputs[i].noise);
-        values += 1;
-      }
-    }
-    accuracy.labelled += sample.labelled ? 1 : 0;
-    float_sequences += sample.float_sequence ? 1 : 0;
-    quantized_sequences += sample.quantized_sequence ? 1 : 0;
-    accuracy.float_top1 += sample.float_top1 ? 1 : 0;
-    accuracy.float_top5 += sample.float_top5 ? 1 : 0;
-    accuracy.quantized_top1 += sample.quantized_top1 ? 1 : 0;
-    accuracy.quantized_top5 += sample.quantized_top5 ? 1 : 0;
-  }
-  evaluation.sqnr_db_mean_all_outputs = values > 0 ? decibels / values : 0;
+  evaluation.sqnr_db_mean_all_outputs = MeanDecibels(samples);
   if (options.count_boxes) {
     evaluation.box_recall.emplace();
     for (const SampleResult& sample : samples) {
@@ -237,20 +262,7 @@ absl::StatusOr<Evaluation> Summarize(const std::vector<SampleResult>& samples,
     }
   }
   if (options.labels != nullptr) {
-    if (accuracy.labelled == 0) {
-      return Failure(FailureCode::kArgumentError,
-                     "no sample has a label: the names in the labels file fit none of the samples");
-    }
-    const auto count = static_cast<double>(accuracy.labelled);
-    for (double* share : {&accuracy.float_top1, &accuracy.float_top5, &accuracy.quantized_top1,
-                          &accuracy.quantized_top5}) {
-      *share /= count;
-    }
-    if (options.label_metric == LabelMetric::kCtc) {
-      accuracy.float_sequence = float_sequences / count;
-      accuracy.quantized_sequence = quantized_sequences / count;
-    }
-    evaluation.accuracy = accuracy;
+    QB_ASSIGN_OR_RETURN(evaluation.accuracy, AccuracyOf(samples, options.label_metric));
   }
   return evaluation;
 }
@@ -325,12 +337,13 @@ Json Evaluation::ToJson() const {
   json.Set("quantized_top5", share(&Accuracy::quantized_top5));
   if (box_recall.has_value()) {
     const double boxes = static_cast<double>(box_recall->boxes);
-    json.Set("boxes", Json::Object()
-                          .Set("float", box_recall->boxes)
-                          .Set("found", box_recall->found)
-                          .Set("recall", box_recall->boxes == 0
-                                             ? Json()
-                                             : Json(static_cast<double>(box_recall->found) / boxes)));
+    json.Set("boxes",
+             Json::Object()
+                 .Set("float", box_recall->boxes)
+                 .Set("found", box_recall->found)
+                 .Set("recall", box_recall->boxes == 0
+                                    ? Json()
+                                    : Json(static_cast<double>(box_recall->found) / boxes)));
   }
   if (text) {
     json.Set("float_sequence_accuracy", *accuracy->float_sequence);
