@@ -25,9 +25,11 @@
 #include "core/compiler/phases.h"
 #include "core/compiler/placement.h"
 #include "core/compiler/provenance.h"
+#include "core/compiler/quantization_settings.h"
 #include "core/compiler/reports.h"
 #include "core/compiler/same_model.h"
 #include "core/compiler/sample_view.h"
+#include "core/compiler/tune_bits.h"
 #include "core/compiler/version.h"
 #include "core/dataset/dataset.h"
 #include "core/dataset/read_ahead.h"
@@ -147,43 +149,6 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenCalibration(
                      " takes one for each"));
   }
   return OpenDataset(request.calibration_paths[number.index], inputs, options, phases);
-}
-
-LayerOverrides LayerOverridesOf(const CompileConfig& config) {
-  LayerOverrides overrides;
-  overrides.activation16 = config.Strings("bit.layerOverrides.activation16Bits");
-  overrides.weight16 = config.Strings("bit.layerOverrides.weight16Bits");
-  overrides.weight8 = config.Strings("bit.layerOverrides.weight8Bits");
-  overrides.weight4 = config.Strings("bit.layerOverrides.weight4Bits");
-  for (const auto& [name, method] : config.Get("calibration.layerOverrides.method").members()) {
-    overrides.method[name] = method.as_int();
-  }
-  return overrides;
-}
-
-HistogramObjective ObjectiveOf(const std::string& name) {
-  if (name == "mse") {
-    return HistogramObjective::kMse;
-  }
-  return name == "kl" ? HistogramObjective::kKl : HistogramObjective::kPercentile;
-}
-
-// What has no part yet was refused when the config was resolved.
-QuantizationOptions QuantizationOptionsOf(const CompileConfig& config, int threads) {
-  QuantizationOptions options;
-  options.method = static_cast<QuantizationMethod>(config.Int("calibration.method"));
-  options.overrides = LayerOverridesOf(config);
-  options.calibration.mode = static_cast<CalibrationMode>(config.Int("calibration.mode"));
-  options.calibration.percentile = config.Float("calibration.maxPercentile.percentile");
-  options.calibration.topk_ratio = config.Float("calibration.maxPercentile.topkRatio");
-  options.calibration.objective = ObjectiveOf(config.String("calibration.histogram.objective"));
-  options.calibration.bins = config.Int("calibration.histogram.bins");
-  options.calibration.threads = threads;
-  options.bias_correction.apply = config.Bool("biasCorrection.apply");
-  options.bias_correction.apply_layers = config.Strings("biasCorrection.attributes.applyLayers");
-  options.bias_correction.exclude_layers =
-      config.Strings("biasCorrection.attributes.excludeLayers");
-  return options;
 }
 
 absl::Status SaveConfig(const std::string& path, const CompileConfig& config) {
@@ -312,6 +277,12 @@ absl::Status PrepareSize(const QuantizeRequest& request, const SizeNumber& numbe
 
 absl::Status Prepare(const QuantizeRequest& request, const std::vector<std::string>& mblt_paths,
                      const CompileConfig& config, Phases& phases, QuantizeInputs& inputs) {
+  const bool keeps = !request.statistics_load_path.empty() || !request.statistics_save_path.empty();
+  if (keeps && EquivalentOptionsOf(config, request.threads).apply()) {
+    return Failure(FailureCode::kArgumentError,
+                   "statistics are those of the model as it is; --calib-stats-load and "
+                   "--calib-stats-save do not go with equivalentTransformation");
+  }
   QB_ASSIGN_OR_RETURN(
       StatisticsFiles statistics,
       StatisticsFiles::Open(request.statistics_load_path, request.statistics_save_path));
@@ -383,19 +354,29 @@ absl::StatusOr<Json> CheckExecutable(const QuantizeInputs& inputs, const SizeInp
   return CheckAccuracy(size.mblt.graph, check, phases);
 }
 
+// Of every part, but for its bytes.
+PartSettings SettingsOf(const QuantizeInputs& inputs, const CompileConfig& config, int threads) {
+  return {inputs.target,
+          inputs.modes,
+          QuantizationOptionsOf(config, threads),
+          EquivalentOptionsOf(config, threads),
+          {}};
+}
+
 // Quantizes and schedules every size into `contents`. Returns the layers of each.
 absl::StatusOr<std::vector<QuantizedModel>> CompileSizes(const QuantizeInputs& inputs,
-                                                         const QuantizationOptions& options,
-                                                         Phases& phases, MxqContents& contents,
+                                                         PartSettings settings, Phases& phases,
+                                                         MxqContents& contents,
                                                          absl::Duration& waited) {
-  PartSettings settings{inputs.target, inputs.modes, options, {}, inputs.statistics.get()};
+  settings.statistics = inputs.statistics.get();
   std::vector<QuantizedModel> quantized;
   Json rows = Json::Array();
   for (size_t i = 0; i < inputs.sizes.size(); ++i) {
     const SizeInputs& size = inputs.sizes[i];
     settings.bytes = size.bytes;
     QB_RETURN_IF_ERROR(inputs.statistics->Use(size.mblt, size.calibration()));
-    const ReadAhead samples(size.calibration(), options.calibration.threads + kSamplesAhead);
+    const ReadAhead samples(size.calibration(),
+                            settings.quantization.calibration.threads + kSamplesAhead);
     QB_ASSIGN_OR_RETURN(
         std::vector<CompiledPart> parts,
         CompileParts(size.mblt.graph, size.placement, samples, settings, phases, phases.cancel()));
@@ -461,6 +442,22 @@ absl::StatusOr<std::vector<OutputFile>> ReportCompile(const QuantizeRequest& req
   return WriteReports(input, phases);
 }
 
+// The settings with the widths that autoTune chooses, on the first size, and saved with them; as
+// they are without autoTune.
+absl::StatusOr<TunedBits> Tune(const QuantizeRequest& request, const CompileConfig& config,
+                               const QuantizeInputs& inputs, Phases& phases) {
+  if (!config.Bool("autoTune.apply")) {
+    return TunedBits{config, Json()};
+  }
+  const SizeInputs& size = inputs.sizes.front();
+  PartSettings settings = SettingsOf(inputs, config, request.threads);
+  settings.bytes = size.bytes;
+  QB_ASSIGN_OR_RETURN(TunedBits tuned, TuneBits(size.mblt.graph, size.placement, size.calibration(),
+                                                settings, config, phases, phases.cancel()));
+  QB_RETURN_IF_ERROR(SaveConfig(request.config_save_path, tuned.config));
+  return tuned;
+}
+
 absl::StatusOr<CompileResult> QuantizeFrom(const QuantizeRequest& request,
                                            const std::vector<std::string>& mblt_paths,
                                            const CompileConfig& config, Phases& phases) {
@@ -470,10 +467,16 @@ absl::StatusOr<CompileResult> QuantizeFrom(const QuantizeRequest& request,
 
   MxqContents contents;
   absl::Duration waited;  // for samples
-  contents.config_yaml = JsonToYaml(config.ToGroupedJson(true));
+  QB_ASSIGN_OR_RETURN(const TunedBits tuned, Tune(request, config, inputs, phases));
+  for (SizeInputs& size : inputs.sizes) {
+    RecordTunedConfig(config, tuned.config, size.mblt.manifest);
+  }
+  // Now: every layer's width is written down as a setting.
+
+  contents.config_yaml = JsonToYaml(tuned.config.ToGroupedJson(true));
   QB_ASSIGN_OR_RETURN(const std::vector<QuantizedModel> quantized,
-                      CompileSizes(inputs, QuantizationOptionsOf(config, request.threads), phases,
-                                   contents, waited));
+                      CompileSizes(inputs, SettingsOf(inputs, tuned.config, request.threads),
+                                   phases, contents, waited));
   QB_RETURN_IF_ERROR(inputs.statistics->Save());
   // Now: for each size, NPU part and core mode a program.
 
@@ -498,6 +501,9 @@ absl::StatusOr<CompileResult> QuantizeFrom(const QuantizeRequest& request,
                       .Set("seconds", phases.Seconds())
                       .Set("sample_wait_seconds", absl::ToDoubleSeconds(waited))
                       .Set("peak_memory_bytes", PeakMemoryBytes());
+  if (!tuned.report.is_null()) {
+    result.report.Set("auto_tune", tuned.report);
+  }
   return result;
 }
 

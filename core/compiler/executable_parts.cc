@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_format.h"
 
 #include "core/base/check.h"
 #include "core/base/status_macros.h"
@@ -89,13 +90,13 @@ std::vector<Uint8Input> BytesFor(const GraphPart& part, const std::vector<Uint8I
   return own;
 }
 
-// `settings` are those of the part already.
-absl::StatusOr<CompiledPart> CompilePart(const Graph& graph, const Dataset& samples,
-                                         const PartSettings& settings, ProgressSink& sink,
+absl::StatusOr<CompiledPart> CompilePart(const PartInput& input, ProgressSink& sink,
                                          const CancelToken& cancel) {
+  const PartSettings& settings = input.settings;
   CompiledPart part;
+  QB_ASSIGN_OR_RETURN(const Graph graph, TransformedGraph(input, sink, cancel));
   QB_ASSIGN_OR_RETURN(part.quantized,
-                      Quantize(graph, samples, settings.quantization, sink, cancel));
+                      Quantize(graph, input.samples, settings.quantization, sink, cancel));
   QB_RETURN_IF_ERROR(MakeInputsUint8(settings.bytes, part.quantized.network));
   // Now: an integer network, corrected, with the inputs that the settings ask for.
   QB_RETURN_IF_ERROR(cancel.Check());
@@ -125,16 +126,15 @@ void AddProgram(CompiledPart& part, const std::vector<CoreMode>& modes, const st
 
 }  // namespace
 
-absl::StatusOr<std::vector<CompiledPart>> CompileParts(
-    const Graph& graph, const Placement& placement, const Dataset& calibration,
-    const PartSettings& settings, ProgressSink& sink, const CancelToken& cancel) {
-  std::vector<CompiledPart> parts;
+absl::Status ForEachPart(const Graph& graph, const Placement& placement, const Dataset& calibration,
+                         const PartSettings& settings,
+                         const std::function<absl::Status(const PartInput& part)>& body) {
   if (!placement.partition.has_value()) {
     PartSettings own = settings;
-    QB_ASSIGN_OR_RETURN(own.quantization.statistics, settings.statistics->ForPart(""));
-    QB_ASSIGN_OR_RETURN(CompiledPart part, CompilePart(graph, calibration, own, sink, cancel));
-    parts.push_back(std::move(part));
-    return parts;
+    if (settings.statistics != nullptr) {
+      QB_ASSIGN_OR_RETURN(own.quantization.statistics, settings.statistics->ForPart(""));
+    }
+    return body({graph, calibration, own});
   }
   for (const GraphPart* part : placement.partition->npu_parts()) {
     const Graph cut = CutOutGraph(graph, {part->name, part->inputs, part->outputs});
@@ -143,11 +143,48 @@ absl::StatusOr<std::vector<CompiledPart>> CompileParts(
     PartSettings own = settings;
     own.quantization = OptionsFor(cut, settings.quantization);
     own.bytes = BytesFor(*part, settings.bytes);
-    QB_ASSIGN_OR_RETURN(own.quantization.statistics, settings.statistics->ForPart(PartKey(
-                                                         part->name, part->inputs, part->outputs)));
-    QB_ASSIGN_OR_RETURN(CompiledPart compiled, CompilePart(cut, *samples, own, sink, cancel));
-    parts.push_back(std::move(compiled));
+    if (settings.statistics != nullptr) {
+      QB_ASSIGN_OR_RETURN(
+          own.quantization.statistics,
+          settings.statistics->ForPart(PartKey(part->name, part->inputs, part->outputs)));
+    }
+    QB_RETURN_IF_ERROR(body({cut, *samples, own}));
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Graph> TransformedGraph(const PartInput& part, ProgressSink& sink,
+                                       const CancelToken& cancel) {
+  Graph graph = part.graph.Clone();
+  if (!part.settings.equivalent.apply()) {
+    return graph;
+  }
+  sink.OnStage("transform");
+  QB_ASSIGN_OR_RETURN(
+      const std::vector<Transformed> done,
+      ApplyEquivalentTransformation(graph, part.samples, part.settings.equivalent, cancel));
+  for (const Transformed& entry : done) {
+    sink.OnLog(LogLevel::kInfo, "equivalentTransformation",
+               absl::StrFormat("%s at '%s': estimated noise times %.3f", entry.kind, entry.layer,
+                               entry.noise_share));
+  }
+  if (done.empty()) {
+    sink.OnLog(LogLevel::kWarning, "equivalentTransformation",
+               "no layer has a form that the chosen transformations can work on with a gain");
+  }
+  return graph;
+}
+
+absl::StatusOr<std::vector<CompiledPart>> CompileParts(
+    const Graph& graph, const Placement& placement, const Dataset& calibration,
+    const PartSettings& settings, ProgressSink& sink, const CancelToken& cancel) {
+  std::vector<CompiledPart> parts;
+  const auto compile = [&](const PartInput& input) -> absl::Status {
+    QB_ASSIGN_OR_RETURN(CompiledPart part, CompilePart(input, sink, cancel));
+    parts.push_back(std::move(part));
+    return absl::OkStatus();
+  };
+  QB_RETURN_IF_ERROR(ForEachPart(graph, placement, calibration, settings, compile));
   return parts;
 }
 

@@ -1,6 +1,7 @@
 // The NPU parts of a model, quantized and scheduled, and how parts become entries of an .mxq.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "core/dataset/dataset.h"
 #include "core/npu/program.h"
 #include "core/package/mxq.h"
+#include "core/quantization/equivalent/equivalent_transformation.h"
 #include "core/quantization/quantize.h"
 #include "core/quantization/uint8_input.h"
 
@@ -24,6 +26,7 @@ struct PartSettings {
   const TargetSpec* target = nullptr;
   std::vector<CoreMode> modes;
   QuantizationOptions quantization;
+  EquivalentOptions equivalent;
   std::vector<Uint8Input> bytes;  // inputs of the model that are bytes, each read by one NPU part
   StatisticsFiles* statistics = nullptr;  // set to the model and its samples
 };
@@ -33,8 +36,27 @@ struct CompiledPart {
   npu::NpuPrograms programs;  // in the order of the modes
 };
 
-// One entry for each NPU part, in order. `calibration` has the inputs of `graph`: parts in the
-// middle see what the float layers before them make of it. Errors: those of Quantize and
+// One NPU part with what concerns it alone; valid during the call that hands it out.
+struct PartInput {
+  const Graph& graph;
+  const Dataset& samples;
+  const PartSettings& settings;
+};
+
+// Calls `body` for each NPU part in order until one fails. `calibration` has the inputs of `graph`:
+// parts in the middle see what the float layers before them make of it. Errors: those of `body` and
+// of the samples.
+absl::Status ForEachPart(const Graph& graph, const Placement& placement, const Dataset& calibration,
+                         const PartSettings& settings,
+                         const std::function<absl::Status(const PartInput& part)>& body);
+
+// The part's graph after the equivalent transformations that its settings ask for; a copy, whose
+// nodes bear the same names. What was done is told to `sink`. Errors: those of
+// ApplyEquivalentTransformation.
+absl::StatusOr<Graph> TransformedGraph(const PartInput& part, ProgressSink& sink,
+                                       const CancelToken& cancel);
+
+// One entry for each NPU part, in order; arguments as ForEachPart. Errors: those of Quantize and
 // BuildPrograms.
 absl::StatusOr<std::vector<CompiledPart>> CompileParts(
     const Graph& graph, const Placement& placement, const Dataset& calibration,

@@ -1,5 +1,7 @@
 // Executables with layers of 4 and 16 bits, from the config to the simulator.
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,7 +23,8 @@ constexpr char kCalibration[] = "examples/fashion/calib";
 
 class LayerBitsCompileTest : public ::testing::Test {
  protected:
-  absl::StatusOr<CompileResult> CompileWith(const std::string& name, const std::string& config) {
+  absl::StatusOr<CompileResult> CompileWith(const std::string& name, const std::string& config,
+                                            const std::string& saved_config = "") {
     ConfigSources sources;
     sources.file_text = config;
     sources.file_name = "test";
@@ -30,6 +33,7 @@ class LayerBitsCompileTest : public ::testing::Test {
     request.parse.model_path = "examples/fashion/fashion.onnx";
     request.parse.target = request.quantize.target = "aries-rb";
     request.quantize.output_path = dir_.File(name);
+    request.quantize.config_save_path = saved_config;
     request.quantize.calibration_paths = {kCalibration};
     NullProgressSink sink;
     return Compile(request, resolved, sink, CancelToken());
@@ -79,6 +83,39 @@ TEST_F(LayerBitsCompileTest, MoreBitsComeNearerToFloat) {
       SqnrWith("bit: {layerOverrides: {activation16Bits: ['*'], weight16Bits: ['*']}}");
   EXPECT_LT(four, eight - 6.0);
   EXPECT_GT(sixteen, eight + 6.0);
+}
+
+std::string ReadAll(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+TEST_F(LayerBitsCompileTest, WhatAutoTuneWritesDownMakesTheSameBytes) {
+  const std::string saved = dir_.File("tuned.yaml");
+  QB_ASSERT_OK_AND_ASSIGN(
+      const CompileResult tuned,
+      CompileWith("tuned.mxq",
+                  "autoTune: {apply: true, metric: sqnr, target: 42, maxHighPrecisionShare: 0.5}",
+                  saved));
+  const Json& report = tuned.report["auto_tune"].items()[0];
+  EXPECT_GT(report["after"].as_double(), report["before"].as_double());
+  EXPECT_FALSE(report["steps"].items().empty());
+  EXPECT_THAT(ReadAll(saved + ".origins.json"), HasSubstr("autoTune"));
+  QB_ASSERT_OK_AND_ASSIGN(const CompileResult pinned, CompileWith("pinned.mxq", ReadAll(saved)));
+  EXPECT_FALSE(pinned.report.contains("auto_tune"));
+  EXPECT_EQ(tuned.outputs[0].sha256, pinned.outputs[0].sha256);
+}
+
+TEST_F(LayerBitsCompileTest, HessianSettingsReachTheWeights) {
+  const double nearest = SqnrWith("bit: {layerOverrides: {weight4Bits: ['*']}}");
+  const std::string config =
+      "bit: {layerOverrides: {weight4Bits: ['*']}}\nhessianQuant: {apply: true, solver: ";
+  EXPECT_GT(SqnrWith(config + "symmetric}"), nearest + 3.0);
+  EXPECT_GT(SqnrWith(config + "asymmetric_causal, rescomp: true, hessianDtype: bf16}"),
+            nearest + 3.0);
+  EXPECT_GT(
+      SqnrWith("bit: {layerOverrides: {weight4Bits: ['*']}}\nsearchWeightScale: {apply: true}"),
+      nearest + 0.2);
 }
 
 TEST_F(LayerBitsCompileTest, TheReportSaysBitsAndWhatHadNoEffect) {

@@ -32,7 +32,8 @@ std::vector<std::pair<std::string, std::string>> NamesIn(const CompileConfig& co
   for (const char* path :
        {"biasCorrection.attributes.applyLayers", "biasCorrection.attributes.excludeLayers",
         "bit.layerOverrides.activation16Bits", "bit.layerOverrides.weight16Bits",
-        "bit.layerOverrides.weight8Bits", "bit.layerOverrides.weight4Bits"}) {
+        "bit.layerOverrides.weight8Bits", "bit.layerOverrides.weight4Bits",
+        "searchWeightScale.layers"}) {
     for (const std::string& name : config.Strings(path)) {
       wanted.emplace_back(path, name);
     }

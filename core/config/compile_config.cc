@@ -228,6 +228,19 @@ absl::StatusOr<CompileConfig> CompileConfig::Resolve(const ConfigSources& source
   return config;
 }
 
+CompileConfig CompileConfig::With(const std::vector<ConfigOverride>& found) const {
+  CompileConfig config = *this;
+  for (const ConfigOverride& item : found) {
+    const FieldDef* field = FindConfigField(item.path);
+    std::vector<std::string> problems;
+    QB_CHECK_MSG(field != nullptr, "no config field ", item.path);
+    CheckField(*field, item.value, problems);
+    QB_CHECK_MSG(problems.empty(), absl::StrJoin(problems, "; "));
+    config.values_[item.path] = {CanonicalValue(*field, item.value), item.origin};
+  }
+  return config;
+}
+
 std::vector<ConfigProblem> ConfigProblemsOf(const absl::Status& status) {
   std::vector<ConfigProblem> problems;
   const FailureCode code = FailureCodeOf(status);

@@ -53,6 +53,10 @@ class CompileConfig {
 
   const std::vector<std::string>& warnings() const { return warnings_; }
 
+  // A copy in which some fields have other values: what a search found, written down as settings.
+  // Precondition: the fields exist and take the values.
+  CompileConfig With(const std::vector<ConfigOverride>& found) const;
+
   // The grouped spelling, fields in schema order. `reduced` leaves out what must not change the
   // output's bytes: paths, device, threads, memory budgets, debug and trace.
   Json ToGroupedJson(bool reduced = false) const;

@@ -35,8 +35,10 @@ class CpuContext final : public FloatExecutor::Context {
   }
 
   void* At(int64_t offset) { return static_cast<char*>(arena_.get()) + offset; }
+  const void* arena() const { return arena_.get(); }
   // By index of value; those of inputs and outputs are set by each run.
   std::vector<void*>& addresses() { return addresses_; }
+  const std::vector<void*>& addresses() const { return addresses_; }
   dnnl::stream& stream() { return stream_; }
 
  private:
@@ -65,14 +67,93 @@ class CpuExecutor final : public FloatExecutor {
     QB_RETURN_IF_ERROR(CheckInputs(inputs));
     const SingleThreadScope one_thread;
     CpuContext& own = static_cast<CpuContext&>(context);
+    std::vector<Tensor> results = NewResults();
+    BindRun(inputs, results, own.addresses());
+    QB_RETURN_IF_ERROR(RunSteps(0, own, options));
+    TakeResults(own, results);
+    *outputs = std::move(results);
+    return absl::OkStatus();
+  }
+
+  absl::Status DoRunOnFrom(const Context& from, Context& into, const Replacement& change,
+                           std::vector<Tensor>* outputs) const override {
+    QB_ASSIGN_OR_RETURN(const size_t at, ObservedStep(change));
+    const SingleThreadScope one_thread;
+    const CpuContext& old = static_cast<const CpuContext&>(from);
+    CpuContext& own = static_cast<CpuContext&>(into);
+    std::vector<Tensor> results = NewResults();
+    CopyState(old, own, results);
+    const size_t value = plan_.steps[at].value;
+    if (plan_.places[value].kind == Place::Kind::kInput) {
+      Rebind(plan_.places[value].index, change.value.raw(), own);
+    } else {
+      std::memcpy(own.addresses()[value], change.value.raw(),
+                  static_cast<size_t>(change.value.size_bytes()));
+    }
+    QB_RETURN_IF_ERROR(RunSteps(at + 1, own, {}));
+    TakeResults(own, results);
+    *outputs = std::move(results);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<size_t> ObservedStep(const Replacement& change) const {
+    for (size_t i = 0; i < plan_.steps.size(); ++i) {
+      const PlannedStep& step = plan_.steps[i];
+      if (step.node == &change.node && step.observed) {
+        if (change.value.type() == change.node.type()) {
+          return i;
+        }
+        return absl::InvalidArgumentError(
+            absl::StrCat("node '", change.node.name(), "': got ", change.value.type().ToString(),
+                         ", its type is ", change.node.type().ToString()));
+      }
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat("node '", change.node.name(), "' is not observed by this executor"));
+  }
+
+  // Everything that `from` has computed so far; outputs go to `results`.
+  void CopyState(const CpuContext& from, CpuContext& into, std::vector<Tensor>& results) const {
+    std::memcpy(into.At(0), from.arena(), static_cast<size_t>(plan_.arena_bytes));
+    for (size_t i = 0; i < plan_.places.size(); ++i) {
+      const Place& place = plan_.places[i];
+      if (place.kind == Place::Kind::kInput) {
+        into.addresses()[i] = from.addresses()[i];
+      } else if (place.kind == Place::Kind::kOutput) {
+        Tensor& result = results[place.index];
+        std::memcpy(result.mutable_raw(), from.addresses()[i],
+                    static_cast<size_t>(result.size_bytes()));
+        into.addresses()[i] = result.mutable_raw();
+      }
+    }
+  }
+
+  // Another tensor takes the place of input number `index`, under every name that it has.
+  void Rebind(size_t index, const void* input, CpuContext& context) const {
+    for (size_t i = 0; i < plan_.places.size(); ++i) {
+      const Place& place = plan_.places[i];
+      if (place.kind == Place::Kind::kInput && place.index == index) {
+        context.addresses()[i] = const_cast<void*>(input);  // only read
+      }
+    }
+  }
+
+  absl::Status RunSteps(size_t first, CpuContext& context, const RunOptions& options) const {
+    for (size_t i = first; i < plan_.steps.size(); ++i) {
+      QB_RETURN_IF_ERROR(RunStep(plan_.steps[i], context, options));
+    }
+    return absl::OkStatus();
+  }
+
+  std::vector<Tensor> NewResults() const {
     std::vector<Tensor> results;
     for (const Node* output : graph_.outputs()) {
       results.push_back(Tensor::Allocate(output->type()));
     }
-    BindRun(inputs, results, own.addresses());
-    for (const PlannedStep& step : plan_.steps) {
-      QB_RETURN_IF_ERROR(RunStep(step, own, options));
-    }
+    return results;
+  }
+
+  void TakeResults(CpuContext& own, std::vector<Tensor>& results) const {
     for (size_t i = 0; i < results.size(); ++i) {
       const void* value = own.addresses()[plan_.outputs[i]];
       if (value != results[i].raw() && results[i].size_bytes() > 0) {
@@ -83,8 +164,6 @@ class CpuExecutor final : public FloatExecutor {
       const auto* count = static_cast<const int64_t*>(own.addresses()[trim.count]);
       results[trim.output] = CutAxis(results[trim.output], trim.axis, *count);
     }
-    *outputs = std::move(results);
-    return absl::OkStatus();
   }
 
   void BindRun(absl::Span<const Tensor> inputs, std::vector<Tensor>& results,

@@ -60,6 +60,15 @@ class FloatExecutor {
     return DoRun(context, inputs, options, outputs);
   }
 
+  // What the run of `from` would give if `node` had the value `value`: runs the steps after it, in
+  // `into`, and leaves `from` as it is. To be called from an observer of that run, with the node
+  // that it is told of; so one run serves a question about each of its nodes, and none begins anew.
+  // Errors: InvalidArgument for a node that is not observed or a value of another type.
+  absl::Status RunOnFrom(const Context& from, Context& into, const Node& node, const Tensor& value,
+                         std::vector<Tensor>* outputs) const {
+    return DoRunOnFrom(from, into, {node, value}, outputs);
+  }
+
   // Bytes of activations and scratch that one context holds (outputs are the caller's).
   virtual int64_t arena_bytes() const = 0;
   // The largest sum of values that are alive at one time: no plan without recomputation is smaller.
@@ -67,9 +76,17 @@ class FloatExecutor {
   // Bytes of packed weights, held once for all contexts.
   virtual int64_t packed_weight_bytes() const = 0;
 
+ protected:
+  struct Replacement {
+    const Node& node;
+    const Tensor& value;
+  };
+
  private:
   virtual absl::Status DoRun(Context& context, absl::Span<const Tensor> inputs,
                              const RunOptions& options, std::vector<Tensor>* outputs) const = 0;
+  virtual absl::Status DoRunOnFrom(const Context& from, Context& into, const Replacement& change,
+                                   std::vector<Tensor>* outputs) const = 0;
 };
 
 // Plans `graph` for this machine's CPU. The graph must outlive the executor and stay as it is.

@@ -134,6 +134,60 @@ TEST(FloatExecutor, ObserverSeesEveryValueBeforeItsBufferIsReused) {
   EXPECT_EQ(seen.size(), AllButConstants(graph).size());
 }
 
+// The value of every node where that of `changed` is another.
+std::map<const Node*, Tensor> ValuesWithChange(const Graph& graph, absl::Span<const Tensor> inputs,
+                                               const Node* changed, const Tensor& value) {
+  std::map<const Node*, Tensor> values;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    values[graph.inputs()[i]] = graph.inputs()[i] == changed ? value : inputs[i];
+  }
+  for (const Node* node : graph.TopologicalOrder()) {
+    if (node->op() == OpKind::kInput) {
+      continue;
+    }
+    std::vector<Tensor> operands;
+    for (const Node* operand : node->operands()) {
+      operands.push_back(values.at(operand));
+    }
+    values[node] = node == changed ? value : *EvaluateNode(*node, operands);
+  }
+  return values;
+}
+
+TEST(FloatExecutor, RunsOnFromAnyNodeWithAnotherValue) {
+  const Graph graph = Parse(kNetwork);
+  const std::vector<Tensor> inputs = RandomInputs(graph, 2);
+  std::vector<const Node*> nodes;
+  for (const char* name : {"x", "c1", "s1", "m1", "c2", "a1", "n1", "e1", "a2", "p1", "q1", "k"}) {
+    nodes.push_back(graph.FindNode(name));
+  }
+  QB_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<FloatExecutor> executor,
+                          CreateCpuExecutor(graph, {.observed = nodes}));
+  const std::unique_ptr<FloatExecutor::Context> context = executor->NewContext();
+  const std::unique_ptr<FloatExecutor::Context> rest = executor->NewContext();
+  size_t seen = 0;
+  RunOptions options;
+  options.observer = [&](const Node& node, const Tensor& view) {
+    const Tensor value = RandomTensor(view.type(), 77);
+    const auto expected = ValuesWithChange(graph, inputs, &node, value);
+    std::vector<Tensor> outputs;
+    QB_ASSERT_OK(executor->RunOnFrom(*context, *rest, node, value, &outputs));
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      EXPECT_TRUE(outputs[i].Equals(expected.at(graph.outputs()[i]))) << node.name() << " " << i;
+    }
+    EXPECT_THAT(executor->RunOnFrom(*context, *rest, node, Tensor::OfFloats({1}, {1}), &outputs),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("its type is")));
+    ++seen;
+  };
+  std::vector<Tensor> outputs;
+  ASSERT_THAT(executor->Run(*context, inputs, options, &outputs), testing::IsOk());
+  EXPECT_EQ(seen, nodes.size());
+  const auto unchanged = ValuesWithoutPlan(graph, inputs);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    EXPECT_TRUE(outputs[i].Equals(unchanged.at(graph.outputs()[i]))) << i;
+  }
+}
+
 TEST(FloatExecutor, ObserverSeesOnlyWhatWasAskedFor) {
   const Graph graph = Parse(kNetwork);
   QB_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<FloatExecutor> executor,

@@ -52,9 +52,14 @@ absl::Status CheckLayerNames(const QuantizationPlan& plan, const std::vector<std
   return absl::OkStatus();
 }
 
+// What came after lowering, by node id.
+struct Changes {
+  std::map<int64_t, RefinedLayer> refined;
+  std::map<int64_t, double> shifts;
+};
+
 std::vector<LayerReport> Report(const QuantizationPlan& plan, const ValueScales& scales,
-                                const LoweredNetwork& lowered,
-                                const std::map<int64_t, double>& shifts) {
+                                const LoweredNetwork& lowered, const Changes& changes) {
   std::map<int64_t, const integer::ConvParams*> linear;
   for (const LoweredNetwork::LinearLayer& layer : lowered.linear_layers) {
     linear[layer.node->id()] = &ConvOf(lowered.network.layers[layer.layer]);
@@ -79,8 +84,12 @@ std::vector<LayerReport> Report(const QuantizationPlan& plan, const ValueScales&
       report.smallest_weight_scale = weight_scales.empty() ? 0.0f : *low;
       report.largest_weight_scale = weight_scales.empty() ? 0.0f : *high;
     }
-    if (const auto found = shifts.find(node->id()); found != shifts.end()) {
+    if (const auto found = changes.shifts.find(node->id()); found != changes.shifts.end()) {
       report.largest_bias_shift = found->second;
+    }
+    if (const auto found = changes.refined.find(node->id()); found != changes.refined.end()) {
+      report.refined_error_share = found->second.error_share;
+      report.note = found->second.note;
     }
     const auto& notes = plan.settings().notes;
     if (const auto found = notes.find(node); found != notes.end()) {
@@ -150,9 +159,9 @@ absl::StatusOr<std::map<int64_t, double>> Correct(LoweredNetwork& lowered,
 
 }  // namespace
 
-absl::StatusOr<QuantizedModel> Quantize(const Graph& graph, const Dataset& dataset,
-                                        const QuantizationOptions& options, ProgressSink& sink,
-                                        const CancelToken& cancel) {
+absl::StatusOr<CalibrationTable> CalibrateFor(const Graph& graph, const Dataset& dataset,
+                                              const QuantizationOptions& options,
+                                              ProgressSink& sink, const CancelToken& cancel) {
   QB_ASSIGN_OR_RETURN(const QuantizationPlan plan,
                       QuantizationPlan::Create(graph, options.method, options.overrides));
   QB_RETURN_IF_ERROR(CheckLayerNames(plan, options.bias_correction.apply_layers, "applyLayers"));
@@ -161,23 +170,47 @@ absl::StatusOr<QuantizedModel> Quantize(const Graph& graph, const Dataset& datas
   QB_ASSIGN_OR_RETURN(const CalibrationRequest request,
                       plan.Request(CorrectionSamples(plan, options)));
   sink.OnStage("calibrate");
-  QB_ASSIGN_OR_RETURN(const CalibrationTable table,
-                      Measure({graph, dataset, request}, options, sink, cancel));
+  return Measure({graph, dataset, request}, options, sink, cancel);
+}
+
+absl::StatusOr<QuantizedModel> QuantizeCalibrated(const CalibratedGraph& calibrated,
+                                                  const QuantizationOptions& options,
+                                                  ProgressSink& sink, const CancelToken& cancel) {
+  const CalibrationTable& table = calibrated.table;
+  QB_ASSIGN_OR_RETURN(
+      const QuantizationPlan plan,
+      QuantizationPlan::Create(calibrated.graph, options.method, options.overrides));
   sink.OnStage("quantize");
   const ValueScales scales = plan.Scales(table);
   QB_ASSIGN_OR_RETURN(LoweredNetwork lowered, Lower(plan, scales));
   QB_RETURN_IF_ERROR(integer::ValidateNetwork(lowered.network));
-  std::map<int64_t, double> shifts;
+  Changes changes;
+  if (options.refinement.apply()) {
+    sink.OnStage("refine");
+    WeightRefinementOptions refinement = options.refinement;
+    refinement.threads = options.calibration.threads;
+    QB_ASSIGN_OR_RETURN(changes.refined, RefineWeights(lowered, {plan, calibrated.dataset},
+                                                       refinement, sink, cancel));
+  }
   if (options.bias_correction.apply) {
     sink.OnStage("correct");
-    QB_ASSIGN_OR_RETURN(shifts, Correct(lowered, {table, dataset}, options, sink, cancel));
+    QB_ASSIGN_OR_RETURN(changes.shifts,
+                        Correct(lowered, {table, calibrated.dataset}, options, sink, cancel));
   }
   QuantizedModel model;
-  model.layers = Report(plan, scales, lowered, shifts);
+  model.layers = Report(plan, scales, lowered, changes);
   model.network = std::move(lowered.network);
   model.calibration_samples = table.samples;
   model.bias_correction_samples = static_cast<int64_t>(table.window_samples.size());
   return model;
+}
+
+absl::StatusOr<QuantizedModel> Quantize(const Graph& graph, const Dataset& dataset,
+                                        const QuantizationOptions& options, ProgressSink& sink,
+                                        const CancelToken& cancel) {
+  QB_ASSIGN_OR_RETURN(const CalibrationTable table,
+                      CalibrateFor(graph, dataset, options, sink, cancel));
+  return QuantizeCalibrated({graph, table, dataset}, options, sink, cancel);
 }
 
 }  // namespace qb

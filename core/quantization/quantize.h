@@ -15,6 +15,7 @@
 #include "core/integer/network.h"
 #include "core/ir/graph.h"
 #include "core/quantization/plan.h"
+#include "core/quantization/weight_refinement.h"
 
 namespace qb {
 
@@ -37,6 +38,7 @@ struct QuantizationOptions {
     int64_t samples = 32;
     int64_t most_bytes = int64_t{128} << 20;
   } bias_correction;
+  WeightRefinementOptions refinement;  // its threads are those of calibration
   StatisticsReuse statistics;
 };
 
@@ -53,6 +55,8 @@ struct LayerReport {
   double saturation_share = 0.0;
   float smallest_weight_scale = 0.0f, largest_weight_scale = 0.0f;
   double largest_bias_shift = 0.0;  // real units
+  // Squared error of the result with refined weights as a share of that without; 1: not refined.
+  double refined_error_share = 1.0;
   std::string note;  // a setting for this layer that could not take effect, and why; mostly empty
 };
 
@@ -64,9 +68,10 @@ struct QuantizedModel {
 };
 
 // Quantizes `graph`, the NPU part of a model: float, channels last, as core/passes leaves it.
-// Stages "calibrate", "quantize" and "correct" are told to `sink`. The result is a function of the
-// graph, the options (without threads) and the set of samples; with statistics.loaded it is the
-// same without a look at the samples, but for a bias correction that nobody has kept.
+// Stages "calibrate", "quantize", "refine" and "correct" are told to `sink`. The result is a
+// function of the graph, the options (without threads) and the set of samples; with
+// statistics.loaded it is the same without a look at the samples, but for weights to be refined and
+// for a bias correction that nobody has kept.
 //
 // Errors: UNSUPPORTED_OPERATOR naming the layer; CALIBRATION_DATA_ERROR; MODEL_PARSE_ERROR for
 // weights that are not finite; ARGUMENT_ERROR for a layer name of bias correction that matches
@@ -74,5 +79,20 @@ struct QuantizedModel {
 absl::StatusOr<QuantizedModel> Quantize(const Graph& graph, const Dataset& dataset,
                                         const QuantizationOptions& options, ProgressSink& sink,
                                         const CancelToken& cancel);
+
+// The two halves of Quantize. The table serves any overrides of bits: statistics are those of the
+// float graph. Errors of both: as above.
+absl::StatusOr<CalibrationTable> CalibrateFor(const Graph& graph, const Dataset& dataset,
+                                              const QuantizationOptions& options,
+                                              ProgressSink& sink, const CancelToken& cancel);
+
+struct CalibratedGraph {
+  const Graph& graph;
+  const CalibrationTable& table;
+  const Dataset& dataset;  // that the table was made from
+};
+absl::StatusOr<QuantizedModel> QuantizeCalibrated(const CalibratedGraph& calibrated,
+                                                  const QuantizationOptions& options,
+                                                  ProgressSink& sink, const CancelToken& cancel);
 
 }  // namespace qb

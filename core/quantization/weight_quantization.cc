@@ -257,4 +257,34 @@ absl::StatusOr<integer::ConvParams> QuantizeLinear(const Node& node, const Linea
   return conv;
 }
 
+bool ReplaceChannel(integer::ConvParams& conv, int64_t channel, const ChannelCodes& wanted,
+                    const integer::TensorInfo& input, const integer::TensorInfo& output) {
+  QB_CHECK(conv.weight_bits != 16 && wanted.scale > 0.0f);
+  const bool wide = integer::IsWide(conv, input);
+  const double step = static_cast<double>(input.scale) * static_cast<double>(wanted.scale);
+  const double most = wide ? 0x1p61 : 0x1p40;
+  const int64_t bias =
+      RoundHalfEven(std::clamp(static_cast<double>(wanted.bias) / step, -most, most));
+  int64_t magnitude = 0;
+  for (const int8_t code : wanted.codes) {
+    magnitude += std::abs(int64_t{code});
+  }
+  const int64_t largest =
+      input.dtype == DType::kInt16 ? 32767 : (input.zero_point == 0 ? 128 : 255);
+  if (magnitude * largest + std::abs(bias) > (wide ? kWideLimit : kNarrowLimit)) {
+    return false;
+  }
+  const size_t at = static_cast<size_t>(channel);
+  std::copy(wanted.codes.begin(), wanted.codes.end(),
+            conv.weights.begin() + channel * static_cast<int64_t>(wanted.codes.size()));
+  conv.weight_scales[at] = wanted.scale;
+  if (wide) {
+    conv.wide_bias[at] = bias;
+  } else {
+    conv.bias[at] = static_cast<int32_t>(bias);
+  }
+  conv.requant[at] = RequantFor(step / static_cast<double>(output.scale));
+  return true;
+}
+
 }  // namespace qb

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 
 #include "core/integer/network.h"
 #include "core/quantization/linear_form.h"
@@ -29,6 +30,18 @@ struct LinearPrecision {
 // Errors: MODEL_PARSE_ERROR naming the layer when a weight or bias is NaN or infinite.
 absl::StatusOr<integer::ConvParams> QuantizeLinear(const Node& node, const LinearForm& form,
                                                    const LinearPrecision& precision);
+
+// Other codes for one output channel of weights of 4 or 8 bits.
+struct ChannelCodes {
+  absl::Span<const int8_t> codes;
+  float scale = 1.0f;
+  float bias = 0.0f;  // real
+};
+// Puts them into `channel`; bias and multiplier follow the scale. False, and nothing changes, when
+// the accumulator could leave its type. `input` and `output` are the layer's tensors. Distinct
+// channels may be replaced at the same time.
+bool ReplaceChannel(integer::ConvParams& conv, int64_t channel, const ChannelCodes& wanted,
+                    const integer::TensorInfo& input, const integer::TensorInfo& output);
 
 // The codes that an activation leaves; without one all: [-128, 127] or [-32767, 32767].
 struct CodeRange {

@@ -389,11 +389,12 @@ class SearchWeightScaleTransformerConfig(ConfigModel):
 class SearchWeightScaleConfig(ConfigModel):
     """`searchWeightScale` of a config."""
 
-    apply: bool = Field(False, description="search weight scales")
+    apply: bool = Field(False, description="search the weight scales that keep the layers' results")
     transformer: SearchWeightScaleTransformerConfig = Field(
         default_factory=SearchWeightScaleTransformerConfig)
     layers: List[str] = Field(
-        default_factory=list, description="convolution and linear layers by name or glob")
+        default_factory=list,
+        description="convolution and linear layers by name or glob; empty = all")
 
 
 class LoadScaleConfig(ConfigModel):
@@ -431,11 +432,12 @@ class AutoTuneConfig(ConfigModel):
 
     apply: bool = Field(False, description="raise the most sensitive layers to 16 bit")
     metric: Literal["sqnr", "cosine", "top1Agreement"] = Field(
-        "top1Agreement", description="what has to reach the target")
+        "top1Agreement", description="what has to reach the target, of the worst output")
     target: float = Field(
         0.99, ge=-200.0, le=200.0, description="value to reach: dB of sqnr, else a share")
     max_high_precision_share: float = Field(
-        0.1, ge=0.0, le=1.0, description="most layers that may be raised, as a share")
+        0.1, ge=0.0, le=1.0,
+        description="most tensors (values and weights) that may be raised, as a share")
 
 
 class CompileConfigFields(ConfigModel):
