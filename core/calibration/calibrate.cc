@@ -73,6 +73,7 @@ std::vector<RangePolicy> ChoosePolicies(const CalibrationRequest& request,
 // Everything that observes one node's value.
 struct NodeObservers {
   RangeObserver* range = nullptr;
+  ChannelObserver* channels = nullptr;
   std::vector<size_t> windows;  // indices into the request
 };
 
@@ -116,6 +117,11 @@ class CalibrationPass {
     for (size_t i = 0; i < request_.ranges.size(); ++i) {
       ranges_.push_back(std::make_unique<RangeObserver>(policies[i]));
       observers_[request_.ranges[i].node].range = ranges_.back().get();
+    }
+    for (const Node* node : request_.channels) {
+      channels_.push_back(
+          std::make_unique<ChannelObserver>(node->shape()[node->shape().rank() - 1]));
+      observers_[node].channels = channels_.back().get();
     }
     if (request_.window_samples > 0 && !request_.windows.empty()) {
       QB_ASSIGN_OR_RETURN(table_.window_samples, ChooseSamples(dataset_, request_.window_samples,
@@ -178,6 +184,9 @@ class CalibrationPass {
     if (found->second.range != nullptr && !found->second.range->Observe(values, scratch)) {
       return false;
     }
+    if (found->second.channels != nullptr) {
+      found->second.channels->Observe(values);
+    }
     if (with_windows) {
       for (const size_t window : found->second.windows) {
         const std::vector<double> sums = WindowSums(request_.windows[window].geometry, values);
@@ -192,6 +201,9 @@ class CalibrationPass {
     table_.samples = dataset_.size();
     for (size_t i = 0; i < ranges_.size(); ++i) {
       table_.ranges[request_.ranges[i].node->id()] = ranges_[i]->Result();
+    }
+    for (size_t i = 0; i < channels_.size(); ++i) {
+      table_.channels[request_.channels[i]->id()] = channels_[i]->Result();
     }
     for (size_t i = 0; i < window_sums_.size(); ++i) {
       const CalibrationRequest::Window& window = request_.windows[i];
@@ -213,6 +225,7 @@ class CalibrationPass {
   const CancelToken& cancel_;
   CalibrationTable table_;
   std::vector<std::unique_ptr<RangeObserver>> ranges_;
+  std::vector<std::unique_ptr<ChannelObserver>> channels_;
   absl::flat_hash_map<const Node*, NodeObservers> observers_;
   std::unique_ptr<FloatExecutor> executor_;
   std::vector<Worker> workers_;

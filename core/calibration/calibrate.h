@@ -9,6 +9,7 @@
 
 #include "core/base/cancel_token.h"
 #include "core/base/progress.h"
+#include "core/calibration/channel_extremes.h"
 #include "core/calibration/histogram_choice.h"
 #include "core/calibration/tensor_statistics.h"
 #include "core/calibration/window_sums.h"
@@ -50,6 +51,8 @@ struct CalibrationRequest {
     bool two_sided = false;  // both ends are wanted, for codes with a zero point
   };
   std::vector<Range> ranges;
+  // Values of `ranges` whose channels' ends are wanted as well; of rank 1 and above.
+  std::vector<const Node*> channels;
   // Convolution inputs whose window sums are wanted, keyed by the convolution.
   struct Window {
     const Node* user = nullptr;   // the convolution or matrix product
@@ -72,6 +75,7 @@ struct CalibrationInput {
 struct CalibrationTable {
   int64_t samples = 0;
   std::map<int64_t, TensorStatistics> ranges;  // by node id
+  std::map<int64_t, ChannelExtremes> channels;
   std::map<int64_t, std::vector<double>>
       windows;                          // by the user's node id: mean per output position
   std::vector<int64_t> window_samples;  // indices into the dataset, ascending

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -26,6 +27,19 @@ absl::Status Bad(const Parts&... parts) {
   return Failure(FailureCode::kArgumentError, absl::StrCat("calibration statistics: ", parts...));
 }
 
+template <typename Number>
+Json NumbersToJson(const std::vector<Number>& numbers) {
+  Json list = Json::Array();
+  for (const Number number : numbers) {
+    if constexpr (std::is_same_v<Number, float>) {
+      list.Append(Json(static_cast<double>(number)));
+    } else {
+      list.Append(Json(number));
+    }
+  }
+  return list;
+}
+
 Json ValueToJson(const KeptStatistics::Value& value) {
   const TensorStatistics& found = value.statistics;
   return Json::Object()
@@ -38,16 +52,9 @@ Json ValueToJson(const KeptStatistics::Value& value) {
       .SetNew("threshold", static_cast<double>(found.threshold))
       .SetNew("low", static_cast<double>(found.low))
       .SetNew("high", static_cast<double>(found.high))
-      .SetNew("above_threshold", found.above_threshold);
-}
-
-template <typename Number>
-Json NumbersToJson(const std::vector<Number>& numbers) {
-  Json list = Json::Array();
-  for (const Number number : numbers) {
-    list.Append(Json(number));
-  }
-  return list;
+      .SetNew("above_threshold", found.above_threshold)
+      .SetNew("channel_min", NumbersToJson(value.channels.min))
+      .SetNew("channel_max", NumbersToJson(value.channels.max));
 }
 
 template <typename Item, typename ToJson>
@@ -146,6 +153,17 @@ class Reader {
     }
     return values;
   }
+  std::vector<float> Singles(absl::string_view key) {
+    std::vector<float> values;
+    for (const double value : Reals(key)) {
+      values.push_back(static_cast<float>(value));
+      if (!std::isfinite(values.back())) {
+        Problem(key, "finite float32 numbers");
+        return {};
+      }
+    }
+    return values;
+  }
   std::vector<int64_t> Integers(absl::string_view key) {
     std::vector<int64_t> values;
     for (const Json& item : List(key)) {
@@ -201,6 +219,7 @@ absl::StatusOr<KeptStatistics::Value> ReadValue(const Json& json) {
   value.statistics.low = read.Single("low");
   value.statistics.high = read.Single("high");
   value.statistics.above_threshold = read.Count("above_threshold");
+  value.channels = {read.Singles("channel_min"), read.Singles("channel_max")};
   QB_RETURN_IF_ERROR(read.status());
   const TensorStatistics& found = value.statistics;
   if (found.min > 0.0f || found.max < 0.0f || found.low > 0.0f || found.high < 0.0f ||
@@ -286,6 +305,21 @@ absl::StatusOr<TensorStatistics> FindValue(
   return value.statistics;
 }
 
+absl::Status FindChannels(const std::map<std::string, const KeptStatistics::Value*>& values,
+                          const CalibrationRequest& request, CalibrationTable& table) {
+  for (const Node* node : request.channels) {
+    const size_t count = static_cast<size_t>(node->shape()[node->shape().rank() - 1]);
+    const auto found = values.find(node->name());
+    if (found == values.end() || found->second->channels.min.size() != count ||
+        found->second->channels.max.size() != count) {
+      return Bad("the channels of value '", node->name(),
+                 "' were not measured; measure anew for these settings");
+    }
+    table.channels[node->id()] = found->second->channels;
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::string MeasurementText(const CalibrationOptions& options) {
@@ -310,8 +344,10 @@ void KeepTable(const CalibrationRequest& request, const CalibrationOptions& opti
   kept.samples = table.samples;
   kept.window_samples = static_cast<int64_t>(table.window_samples.size());
   for (const CalibrationRequest::Range& range : request.ranges) {
+    const auto channels = table.channels.find(range.node->id());
     kept.values.push_back(
-        {range.node->name(), range.levels, range.two_sided, table.ranges.at(range.node->id())});
+        {range.node->name(), range.levels, range.two_sided, table.ranges.at(range.node->id()),
+         channels == table.channels.end() ? ChannelExtremes() : channels->second});
   }
   for (const CalibrationRequest::Window& window : request.windows) {
     const auto found = table.windows.find(window.user->id());
@@ -336,6 +372,7 @@ absl::StatusOr<CalibrationTable> TableOf(const KeptStatistics& kept,
   for (const CalibrationRequest::Range& range : request.ranges) {
     QB_ASSIGN_OR_RETURN(table.ranges[range.node->id()], FindValue(values, range));
   }
+  QB_RETURN_IF_ERROR(FindChannels(values, request, table));
   if (request.window_samples == 0 || request.windows.empty()) {
     return table;
   }

@@ -34,6 +34,7 @@ struct KeptStatistics {
     int64_t levels = 127;
     bool two_sided = false;
     TensorStatistics statistics;
+    ChannelExtremes channels;  // empty where they were not asked for
   };
   struct Taps {
     std::string layer;

@@ -30,6 +30,7 @@ class StatisticsFileTest : public ::testing::Test {
     const Node* x = graph_.FindNode("x");
     const Node* c = graph_.FindNode("c");
     request_.ranges = {{x, 127}, {c, 127}};
+    request_.channels = {c};
     WindowGeometry window;
     window.rows = window.columns = 4;
     window.kernel_h = window.kernel_w = 3;
@@ -76,6 +77,9 @@ TEST_F(StatisticsFileTest, TextBringsBackTheTableBitForBit) {
     EXPECT_EQ(again.ranges.at(id).threshold, statistics.threshold);
     EXPECT_EQ(again.ranges.at(id).above_threshold, statistics.above_threshold);
   }
+  ASSERT_EQ(again.channels.size(), 1u);
+  EXPECT_EQ(again.channels.begin()->second.min, table_.channels.begin()->second.min);
+  EXPECT_EQ(again.channels.begin()->second.max, table_.channels.begin()->second.max);
   ASSERT_EQ(sets[0].corrections.size(), 1u);
   EXPECT_EQ(sets[0].corrections[0].layers[0].biases, kept_.corrections[0].layers[0].biases);
 }

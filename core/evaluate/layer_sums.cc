@@ -89,14 +89,18 @@ void CountValues(const Tensor& real, const integer::TensorInfo& info, LayerSums&
   const double bins_a_unit = static_cast<double>(kEnd - kFirst) / (codes.high - codes.low);
   sums.elements = real.elements();
   sums.bins.assign(static_cast<size_t>(kHistogramBins), 0);
-  for (const float value : real.values<float>()) {
-    const double x = value;
-    const bool saturates = x < codes.low - half_step || x > codes.high + half_step;
+  const std::vector<float>& factors = info.channel_factors;  // the histogram spans the widest
+  const absl::Span<const float> values = real.values<float>();
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double x = values[i];
+    const double factor = factors.empty() ? 1.0 : static_cast<double>(factors[i % factors.size()]);
+    const double low = codes.low * factor, high = codes.high * factor;
+    const bool saturates = x < low - half_step * factor || x > high + half_step * factor;
     const double least = saturates ? 0 : kFirst, most = saturates ? kHistogramBins - 1 : kEnd - 1;
     const double bin = std::clamp(kFirst + std::floor((x - codes.low) * bins_a_unit), least, most);
     ++sums.bins[static_cast<size_t>(bin)];
     if (saturates) {
-      const double error = x - std::clamp(x, codes.low, codes.high);
+      const double error = x - std::clamp(x, low, high);
       ++sums.saturated;
       sums.clipped += error * error;
     }

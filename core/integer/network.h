@@ -19,13 +19,17 @@
 
 namespace qb::integer {
 
-// real = scale * (code - zero_point). Of a float tensor (at the border): scale 1, zero point 0.
+// real = scale * (code - zero_point), times channel_factors[i] along the last axis where there are
+// any. Of a float tensor (at the border): scale 1, zero point 0.
 struct TensorInfo {
   std::string name;  // the graph node it stands for
   DType dtype = DType::kInt8;
   Shape shape;
   float scale = 1.0f;
   int32_t zero_point = 0;
+  // For readers of codes, never arithmetic: the layers that write and read such a tensor have the
+  // factors in their weights and multipliers.
+  std::vector<float> channel_factors;
 
   int64_t size_bytes() const { return shape.elements() * SizeBytes(dtype); }
 };
@@ -120,9 +124,15 @@ struct ReduceParams {
   int32_t clamp_min = -128, clamp_max = 127;
 };
 
-// code_y = table[code_x + 128].
+// Of an int8 input: code_y = table[code_x + 128], int8.
+// Of an int16 input: 513 knots, 128 codes apart from -32768 on, magnitudes up to 2^14. With
+// u = code_x + 32768, i = u >> 7 and f = u & 127, v = knots[i] * (128 - f) + knots[i + 1] * f and
+// code_y = clamp(zp_y + RNE(v * mantissa / 2^shift)), int8 or int16. The rescaling is one for all, or
+// one for each index of the last axis.
 struct LutParams {
-  std::vector<int8_t> table;  // 256
+  std::vector<int8_t> table;   // 256 or none
+  std::vector<int16_t> knots;  // none or 513
+  std::vector<Requant> requant;
 };
 
 // Softmax over the last axis as docs/numerics.md says; exp table Q0.24 indexed by (max - x) in 0..255.

@@ -79,8 +79,8 @@ void AddParams(const ReduceParams& p, Hasher& h) {
   h.Add(axes, requant, clamp_min, clamp_max);
 }
 void AddParams(const LutParams& p, Hasher& h) {
-  const auto& [table] = p;
-  h.Add(table);
+  const auto& [table, knots, requant] = p;
+  h.Add(table, knots, requant);
 }
 void AddParams(const SoftmaxParams& p, Hasher& h) {
   const auto& [exp_table] = p;
@@ -137,7 +137,7 @@ std::string NetworkDigest(const Network& network) {
   const auto& [name, tensors, constants, layers, inputs, outputs] = network;
   h.Add(inputs, outputs, tensors.size(), constants.size(), layers.size());
   for (const TensorInfo& tensor : tensors) {
-    h.Add(tensor.dtype, tensor.shape, tensor.scale, tensor.zero_point);
+    h.Add(tensor.dtype, tensor.shape, tensor.scale, tensor.zero_point, tensor.channel_factors);
   }
   for (const ConstantTensor& constant : constants) {
     h.Add(constant.tensor, constant.bytes);

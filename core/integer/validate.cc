@@ -94,6 +94,25 @@ absl::Status CheckOutputsWritten(const Network& network, const std::vector<bool>
   return absl::OkStatus();
 }
 
+absl::Status CheckChannelFactors(const TensorInfo& tensor) {
+  if (tensor.channel_factors.empty()) {
+    return absl::OkStatus();
+  }
+  const int64_t count = static_cast<int64_t>(tensor.channel_factors.size());
+  if (tensor.shape.rank() == 0 || tensor.shape[tensor.shape.rank() - 1] != count) {
+    return absl::InvalidArgumentError(absl::StrCat("tensor '", tensor.name, "': ", count,
+                                                   " channel factors; accepted: none, or one for "
+                                                   "each index of the last axis"));
+  }
+  for (const float factor : tensor.channel_factors) {
+    if (!std::isfinite(factor) || !(factor > 0)) {
+      return absl::InvalidArgumentError(absl::StrCat("tensor '", tensor.name, "': channel factor ",
+                                                     factor, "; accepted: finite and above 0"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status ValidateTensor(const TensorInfo& tensor) {
@@ -128,7 +147,7 @@ absl::Status ValidateTensor(const TensorInfo& tensor) {
     return absl::InvalidArgumentError(
         absl::StrCat(where, "int16 with zero point ", tensor.zero_point, "; accepted: 0"));
   }
-  return absl::OkStatus();
+  return CheckChannelFactors(tensor);
 }
 
 absl::Status ValidateLayer(const Layer& layer, const Network& network) {

@@ -313,10 +313,35 @@ absl::Status CheckSameElements(const Operands& t) {
   return absl::OkStatus();
 }
 
+absl::Status CheckKnots(const LutParams& p, const Operands& t) {
+  QB_RETURN_IF_ERROR(CheckCodes(t));
+  if (p.knots.size() != kLookupKnots || !p.table.empty()) {
+    return Bad("the table of an int16 input has ", p.knots.size(), " knots and ", p.table.size(),
+               " entries; accepted: ", kLookupKnots, " and 0");
+  }
+  for (const int16_t knot : p.knots) {
+    if (knot < -kMostKnot || knot > kMostKnot) {
+      return Bad("a knot is ", knot, "; accepted: magnitudes up to ", kMostKnot);
+    }
+  }
+  const Shape& shape = t.y().shape;
+  const size_t channels = shape.rank() == 0 ? 1 : static_cast<size_t>(shape[shape.rank() - 1]);
+  if (p.requant.size() != 1 && (p.requant.size() != channels || t.x(0).shape != shape)) {
+    return Bad("the table has ", p.requant.size(), " multipliers; accepted: 1, or ", channels,
+               " where input and output have one shape");
+  }
+  return CheckRequants(p.requant);
+}
+
 absl::Status CheckKind(const LutParams& p, const Operands& t) {
+  if (t.x(0).dtype == DType::kInt16) {
+    QB_RETURN_IF_ERROR(CheckKnots(p, t));
+    return CheckSameElements(t);
+  }
   QB_RETURN_IF_ERROR(CheckInt8(t));
-  if (p.table.size() != 256) {
-    return Bad("the table has ", p.table.size(), " entries; accepted: 256");
+  if (p.table.size() != 256 || !p.knots.empty() || !p.requant.empty()) {
+    return Bad("the table has ", p.table.size(), " entries, ", p.knots.size(), " knots and ",
+               p.requant.size(), " multipliers; accepted: 256, 0 and 0");
   }
   return CheckSameElements(t);
 }

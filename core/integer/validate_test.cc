@@ -82,6 +82,41 @@ TEST(ValidateNetwork, NamesWhatIsWrong) {
   }
 }
 
+TEST(ValidateNetwork, RefusesTablesOfKnotsThatAreNone) {
+  const LutParams good{{}, std::vector<int16_t>(513, 7), {{1, 1}}};
+  LutParams entries = good, short_one = good, large = good, channels = good, shift = good;
+  entries.table.resize(256);
+  short_one.knots.pop_back();
+  large.knots[3] = 16385;
+  channels.requant.resize(3, {1, 1});
+  shift.requant[0].shift = 0;
+  for (const auto& [params, message] : std::vector<std::pair<LutParams, std::string>>{
+           {good, ""},
+           {entries, "and 256 entries; accepted: 513 and 0"},
+           {short_one, "has 512 knots"},
+           {large, "a knot is 16385"},
+           {channels, "3 multipliers; accepted: 1, or 4"},
+           {shift, "shift 1 to 62"}}) {
+    NetworkBuilder b(1);
+    const int x = b.Input({1, 8, 8, 4}, DType::kInt16);
+    b.Output(b.Layer({x}, {1, 8, 8, 4}, params));
+    const absl::Status status = ValidateNetwork(b.network);
+    EXPECT_EQ(status.ok(), message.empty()) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(message));
+  }
+}
+
+TEST(ValidateNetwork, RefusesChannelFactorsThatDoNotFit) {
+  for (const std::vector<float>& factors :
+       {std::vector<float>{1.0f, 0.5f}, std::vector<float>{1.0f, 0.0f, 1.0f, 1.0f}}) {
+    NetworkBuilder b(1);
+    b.Output(b.Lut(b.Input({1, 8, 8, 4})));
+    b.network.tensors[0].channel_factors = factors;
+    EXPECT_THAT(ValidateNetwork(b.network),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("channel factor")));
+  }
+}
+
 TEST(ValidateNetwork, RefusesSlicesAndTablesThatLeaveTheInput) {
   const std::vector<std::pair<LayerParams, Shape>> layers = {
       {SliceParams{{0, 0, 0, 7}, {1, 1, 1, 1}}, {1, 8, 8, 2}},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 
 #include "core/base/testing/status_matchers.h"
 #include "core/integer/run_layer.h"
@@ -75,6 +76,71 @@ DType SomeType(NetworkBuilder& b) { return b.random.Chance(60) ? DType::kInt16 :
 int32_t SomeWidth(NetworkBuilder& b) {
   const int32_t widths[] = {4, 8, 16};
   return widths[b.random.Int(0, 2)];
+}
+
+// Every int16 code through a table, against the function.
+double WorstSteps(const std::function<double(double)>& function, DType dtype, float scale) {
+  NetworkBuilder b(1);
+  const int x = b.Input({65535}, DType::kInt16);
+  const int y = b.Layer({x}, {65535}, LutParams{}, dtype);
+  b.network.tensors[static_cast<size_t>(x)].scale = 20.0f / 32767.0f;
+  TensorInfo& out = b.network.tensors[static_cast<size_t>(y)];
+  out.scale = scale;
+  out.zero_point = 0;
+  b.network.layers[0].params = KnotTable(function, b.info(x), b.info(y));
+  Bytes codes(2 * 65535);
+  for (int32_t code = -32767; code <= 32767; ++code) {
+    const int16_t narrow = static_cast<int16_t>(code);
+    std::memcpy(codes.data() + 2 * (code + 32767), &narrow, 2);
+  }
+  const Bytes result = RunLast(b.network, {codes}, BestKernelLevel());
+  double worst = 0.0;
+  for (int32_t code = -32767; code <= 32767; ++code) {
+    int32_t found = 0;
+    if (dtype == DType::kInt8) {
+      found = result[static_cast<size_t>(code + 32767)];
+    } else {
+      int16_t wide = 0;
+      std::memcpy(&wide, result.data() + 2 * (code + 32767), 2);
+      found = wide;
+    }
+    const double steps = function(20.0 / 32767.0 * code) / static_cast<double>(scale);
+    const double held = std::clamp<double>(steps, LeastCode(dtype), MostCode(dtype));
+    worst = std::max(worst, std::abs(held - found));
+  }
+  return worst;
+}
+
+TEST(WideLut, IsTheFunctionToAFractionOfAStep) {
+  const auto swish = [](double x) { return x / (1.0 + std::exp(-x)); };
+  const auto sigmoid = [](double x) { return 1.0 / (1.0 + std::exp(-x)); };
+  EXPECT_LT(WorstSteps(swish, DType::kInt8, 20.0f / 127.0f), 0.51);
+  EXPECT_LT(WorstSteps(sigmoid, DType::kInt8, 1.0f / 127.0f), 0.52);
+  EXPECT_LT(WorstSteps([](double x) { return x; }, DType::kInt8, 0.01f), 0.51);  // most saturate
+  EXPECT_LT(WorstSteps([](double) { return 0.0; }, DType::kInt8, 0.1f), 0.01);
+  EXPECT_LT(WorstSteps(sigmoid, DType::kInt16, 1.0f / 32767.0f), 4.0);
+  // Not a number below zero: as the table of 8 bits has it.
+  const auto root = [](double x) { return x < 0 ? std::nan("") : std::sqrt(x); };
+  NetworkBuilder b(1);
+  const int x = b.Input({4}, DType::kInt16);
+  EXPECT_EQ(KnotTable(root, b.info(x), b.info(b.Tensor({4}, DType::kInt8))).knots[100], 0);
+}
+
+TEST(WideLut, HasARescalingForEachChannel) {
+  NetworkBuilder b(1);
+  const int x = b.Input({2, 2}, DType::kInt16);
+  LutParams p;
+  for (int knot = 0; knot < 513; ++knot) {
+    p.knots.push_back(static_cast<int16_t>((knot - 256) * 64));
+  }
+  p.requant = {*RequantFromMultiplier(1.0 / 128), *RequantFromMultiplier(1.0 / 64)};
+  const int y = b.Layer({x}, {2, 2}, p);
+  b.network.tensors[static_cast<size_t>(y)].zero_point = 5;
+  const int16_t codes[] = {10, 10, -3, 30000};
+  Bytes bytes(sizeof(codes));
+  std::memcpy(bytes.data(), codes, sizeof(codes));
+  // v = 64 * code: code / 2 and code, half to even.
+  EXPECT_THAT(RunLast(b.network, {bytes}, BestKernelLevel()), ElementsAre(10, 15, 3, 127));
 }
 
 TEST(WideConvolution, FormsAgreeOnRandomShapes) {

@@ -134,7 +134,10 @@ bool FollowsRows(const Layer& layer, const Network& network, int64_t axis) {
   const Shape& x = TensorOf(network, layer.inputs[0]).shape;
   const LayerParams& p = layer.params;
   const bool last = axis == y.rank() - 1;
-  if (Is<integer::LutParams>(p) || Is<integer::RequantParams>(p) ||
+  if (const auto* lookup = std::get_if<integer::LutParams>(&p)) {
+    return HasShapeOfInput(layer, network) && (!last || lookup->requant.size() < 2);
+  }
+  if (Is<integer::RequantParams>(p) ||
       Is<integer::QuantizeParams>(p) || Is<integer::DequantizeParams>(p)) {
     return HasShapeOfInput(layer, network);
   }
@@ -274,6 +277,7 @@ class PartMaker {
   void Add(size_t input, const Shape& shape, const ByteRuns& bytes, bool whole) {
     TensorInfo piece = TensorOf(network_, from_.inputs[input]);
     piece.shape = shape;
+    piece.channel_factors.clear();  // nothing that a part computes depends on them
     part_.layer.inputs.push_back(static_cast<int>(part_.network.tensors.size()));
     part_.network.tensors.push_back(std::move(piece));
     part_.reads.push_back(bytes);
@@ -337,6 +341,7 @@ class PartMaker {
   PartLayer Finish(int64_t axis) {
     TensorInfo piece = TensorOf(network_, from_.output);
     piece.shape[axis] = range_.extent;
+    piece.channel_factors.clear();
     part_.layer.output = static_cast<int>(part_.network.tensors.size());
     part_.network.tensors.push_back(std::move(piece));
     return std::move(part_);

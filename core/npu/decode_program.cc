@@ -167,6 +167,19 @@ absl::StatusOr<LayerParams> Decode(const v1::Reduce& m) {
   return p;
 }
 
+absl::StatusOr<LayerParams> Decode(const v1::Lookup& m) {
+  integer::LutParams p;
+  p.table = ToVector<int8_t>(m.table());
+  for (const int32_t knot : m.knots()) {
+    if (knot < -integer::kMostKnot || knot > integer::kMostKnot) {
+      return Bad("a knot of a table is ", knot);
+    }
+    p.knots.push_back(static_cast<int16_t>(knot));
+  }
+  QB_ASSIGN_OR_RETURN(p.requant, DecodeRequants(m.requant()));
+  return p;
+}
+
 absl::StatusOr<LayerParams> Decode(const v1::Softmax& m) {
   integer::SoftmaxParams p;
   for (const uint32_t value : m.exp_table()) {
@@ -252,6 +265,7 @@ absl::StatusOr<integer::TensorInfo> DecodeTensor(const v1::Tensor& message) {
   tensor.shape = Shape(ToVector<int64_t>(message.shape()));
   tensor.scale = message.scale();
   tensor.zero_point = message.zero_point();
+  tensor.channel_factors = ToVector<float>(message.channel_factors());
   return tensor;
 }
 
@@ -268,7 +282,7 @@ absl::StatusOr<LayerParams> DecodeOperation(const v1::Layer& m, absl::string_vie
     case v1::Layer::kReduce:
       return Decode(m.reduce());
     case v1::Layer::kLookup:
-      return integer::LutParams{ToVector<int8_t>(m.lookup().table())};
+      return Decode(m.lookup());
     case v1::Layer::kSoftmax:
       return Decode(m.softmax());
     case v1::Layer::kConcat:

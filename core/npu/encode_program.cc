@@ -113,7 +113,12 @@ class Encoder {
     SetClamp(p, m->mutable_clamp());
   }
   void operator()(const integer::LutParams& p) {
-    layer_->mutable_lookup()->set_table(p.table.data(), p.table.size());
+    v1::Lookup* m = layer_->mutable_lookup();
+    m->set_table(p.table.data(), p.table.size());
+    m->mutable_knots()->Add(p.knots.begin(), p.knots.end());
+    if (!p.requant.empty()) {
+      AddAll(p.requant, m->mutable_requant());
+    }
   }
   void operator()(const integer::SoftmaxParams& p) {
     layer_->mutable_softmax()->mutable_exp_table()->Add(p.exp_table.begin(), p.exp_table.end());
@@ -208,6 +213,8 @@ void EncodeTensor(const integer::TensorInfo& tensor, v1::Tensor* message) {
   message->mutable_shape()->Add(tensor.shape.begin(), tensor.shape.end());
   message->set_scale(tensor.scale);
   message->set_zero_point(tensor.zero_point);
+  message->mutable_channel_factors()->Add(tensor.channel_factors.begin(),
+                                          tensor.channel_factors.end());
 }
 
 void EncodeOperation(const integer::LayerParams& params, WeightsWriter& weights,

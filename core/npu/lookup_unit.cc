@@ -11,8 +11,9 @@
 namespace qb::npu {
 namespace {
 
-// True when the entries between the clamps lie within a rounding of one line.
-bool IsClampedLine(const std::vector<int8_t>& table) {
+// True when the entries between the clamps lie within roundings of one line.
+template <typename Entry>
+bool IsClampedLine(const std::vector<Entry>& table) {
   const auto [low, high] = std::minmax_element(table.begin(), table.end());
   std::vector<std::pair<double, double>> inner;
   for (size_t i = 0; i < table.size(); ++i) {
@@ -33,8 +34,13 @@ bool IsClampedLine(const std::vector<int8_t>& table) {
     least = std::min(least, rest);
     most = std::max(most, rest);
   }
-  // Each entry is off by half a code at most, and so are the two that gave the slope.
+  // Each entry is off by half a unit at most, and so are the two that gave the slope.
   return most - least <= 2.0;
+}
+
+bool IsClampedLine(const integer::LutParams& lookup) {
+  // Knots are values of the function itself, so those between the clamps lie on the line.
+  return lookup.knots.empty() ? IsClampedLine(lookup.table) : IsClampedLine(lookup.knots);
 }
 
 }  // namespace
@@ -47,7 +53,7 @@ absl::Status CheckLookupUnit(const integer::Network& network, const TargetSpec& 
     const auto* lookup = std::get_if<integer::LutParams>(&layer.params);
     const bool needs = std::holds_alternative<integer::SoftmaxParams>(layer.params) ||
                        std::holds_alternative<integer::NormalizationParams>(layer.params) ||
-                       (lookup != nullptr && !IsClampedLine(lookup->table));
+                       (lookup != nullptr && !IsClampedLine(*lookup));
     if (needs) {
       return Failure(FailureCode::kTargetError,
                      absl::StrCat("layer '", layer.name, "': target ", target.name,

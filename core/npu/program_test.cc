@@ -6,6 +6,7 @@
 
 #include "core/base/failure.h"
 #include "core/base/testing/status_matchers.h"
+#include "core/integer/tables.h"
 #include "core/integer/validate.h"
 #include "core/npu/liveness.h"
 #include "core/npu/load_program.h"
@@ -144,6 +145,39 @@ TEST(BuildProgram, KnowsWhichTablesNeedTheLookupUnit) {
   EXPECT_EQ(FailureCodeOf(refused), FailureCode::kTargetError);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("lookup-table unit"));
   QB_EXPECT_OK(BuildProgram(b.network, Target("regulus-rb"), CoreMode::kSingle).status());
+}
+
+TEST(BuildProgram, KnowsWhichKnotsNeedTheLookupUnit) {
+  for (const bool curved : {false, true}) {
+    integer::testing::NetworkBuilder b(1);
+    const int x = b.Input({1, 8}, DType::kInt16);
+    const auto function = [&](double real) {
+      return curved ? std::tanh(real) : std::clamp(0.75 * real - 0.3, -1.0, 2.0);
+    };
+    const integer::TensorInfo y = b.info(b.Tensor({1, 8}, DType::kInt8));
+    b.Output(b.Layer({x}, {1, 8}, integer::KnotTable(function, b.info(x), y)));
+    EXPECT_EQ(BuildProgram(b.network, Target("regulus-ra"), CoreMode::kSingle).ok(), !curved);
+  }
+}
+
+TEST(Program, KeepsChannelFactorsAndKnots) {
+  integer::testing::NetworkBuilder b(1);
+  const int x = b.Input({1, 8}, DType::kInt16);
+  const int y = b.Lut(x);
+  b.network.tensors[static_cast<size_t>(y)].channel_factors.assign(8, 0.25f);
+  b.Output(y);
+  QB_ASSERT_OK_AND_ASSIGN(const NpuProgram program,
+                          BuildProgram(b.network, Target("regulus-rb"), CoreMode::kSingle));
+  QB_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<LoadedProgram> loaded,
+                          LoadProgram(program.program, program.weights));
+  const integer::Network& network = loaded->network;
+  const auto& table = std::get<integer::LutParams>(network.layers[0].params);
+  const auto& written = std::get<integer::LutParams>(b.network.layers[0].params);
+  EXPECT_EQ(table.knots, written.knots);
+  EXPECT_EQ(table.requant.size(), written.requant.size());
+  EXPECT_EQ(
+      network.tensors[static_cast<size_t>(network.layers[0].output)].channel_factors,
+      std::vector<float>(8, 0.25f));
 }
 
 // A program with one thing changed.

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/integer/normalization.h"
+#include "core/integer/requant.h"
 #include "core/integer/tables.h"
 #include "core/package/network_exporter.h"
 
@@ -17,10 +18,6 @@ namespace {
 using integer::Layer;
 using integer::TensorInfo;
 using Ints = std::vector<int64_t>;
-
-double MultiplierOf(const integer::Requant& requant) {
-  return std::ldexp(static_cast<double>(requant.mantissa), -requant.shift);
-}
 
 std::string Compute(NetworkExporter& out, const Layer& layer, absl::string_view op,
                     const std::vector<std::string>& operands,
@@ -137,10 +134,75 @@ absl::Status ExportLayer(NetworkExporter& out, const Layer& layer, const integer
   return absl::OkStatus();
 }
 
+namespace {
+
+// The whole numbers of docs/numerics.md, in double where they are rescaled: below 2^21 * 2^31 they are
+// exact there, and the power of two is, so the one rounding is that of the executable.
+std::string BetweenKnots(NetworkExporter& out, const Layer& layer, const integer::LutParams& p,
+                         bool first) {
+  OnnxBuilder& builder = out.builder();
+  const auto name = [&](absl::string_view what) { return absl::StrCat(layer.name, "/", what); };
+  const auto whole = [&](absl::string_view what, int32_t value) {
+    return builder.AddConstant(name(what), Tensor::Of<int32_t>(DType::kInt32, {}, {value}));
+  };
+  const auto op = [&](absl::string_view kind, absl::string_view what,
+                      const std::vector<std::string>& operands,
+                      const std::vector<NamedAttr>& attributes = {}) {
+    return builder.AddNode(kind, name(what), operands, attributes);
+  };
+  const NamedAttr to_int32 = {"to", static_cast<int64_t>(DType::kInt32)};
+  const NamedAttr to_double = {"to", static_cast<int64_t>(DType::kFloat64)};
+  const std::string knot_codes = whole("knot_codes", 1 << integer::kKnotBits);
+  const std::string code = op("Cast", "code", {out.Value(layer.inputs[0], first)}, {to_int32});
+  const std::string place = op("Add", "place", {code, whole("offset", 32768)});
+  const std::string knot = op("Div", "knot", {place, knot_codes});
+  const std::string fraction = op("Sub", "fraction", {place, op("Mul", "base", {knot, knot_codes})});
+  const std::string knots = builder.AddConstant(
+      name("knots"), Tensor::Of<int32_t>(DType::kInt32, {static_cast<int64_t>(p.knots.size())},
+                                         std::vector<int32_t>(p.knots.begin(), p.knots.end())));
+  const std::string low = op("Gather", "low", {knots, knot});
+  const std::string high =
+      op("Gather", "high", {knots, op("Add", "next", {knot, whole("one", 1)})});
+  const std::string rest = op("Sub", "rest", {knot_codes, fraction});
+  const std::string value = op("Add", "value", {op("Mul", "low_part", {low, rest}),
+                                                op("Mul", "high_part", {high, fraction})});
+  std::vector<double> multipliers;
+  for (const integer::Requant& requant : p.requant) {
+    multipliers.push_back(MultiplierOf(requant));
+  }
+  const TensorInfo& y = out.info(layer.output);
+  const int64_t count = static_cast<int64_t>(multipliers.size());
+  Shape shape = count == 1 ? Shape{} : Shape{count};
+  if (count > 1 && first) {
+    shape = Shape{1, count, 1, 1};
+  }
+  const std::string multiplier = builder.AddConstant(
+      name("multiplier"), Tensor::Of<double>(DType::kFloat64, shape, multipliers));
+  const std::string real = op("Cast", "wide_value", {value}, {to_double});
+  const std::string rounded = op("Round", "rounded", {op("Mul", "rescaled", {real, multiplier})});
+  const auto bound = [&](absl::string_view what, double number) {
+    return builder.AddConstant(name(what), Tensor::Of<double>(DType::kFloat64, {}, {number}));
+  };
+  const std::string moved = op("Add", "moved", {rounded, bound("zero_point", y.zero_point)});
+  const std::string held = op("Clip", "held", {moved, bound("least", integer::LeastCode(y.dtype)),
+                                               bound("most", integer::MostCode(y.dtype))});
+  return op("Cast", "result", {held}, {{"to", static_cast<int64_t>(y.dtype)}});
+}
+
+}  // namespace
+
 absl::Status ExportLayer(NetworkExporter& out, const Layer& layer, const integer::LutParams& p) {
   const TensorInfo& x = out.info(layer.inputs[0]);
   const TensorInfo& y = out.info(layer.output);
   const bool first = out.PrefersChannelsFirst(layer) && x.shape == y.shape;
+  if (!p.knots.empty()) {
+    std::string codes = BetweenKnots(out, layer, p, first);
+    if (x.shape != y.shape) {
+      codes = out.Shaped(layer.output, codes);
+    }
+    out.Set(layer.output, first, codes);
+    return absl::OkStatus();
+  }
   OnnxBuilder& builder = out.builder();
   const std::string wide = Compute(out, layer, "Cast", {out.Value(layer.inputs[0], first)},
                                    {{"to", static_cast<int64_t>(DType::kInt32)}});

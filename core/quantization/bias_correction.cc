@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <memory>
 #include <utility>
 
 #include "absl/synchronization/mutex.h"
@@ -13,6 +14,7 @@
 #include "core/quantization/layer_selection.h"
 #include "core/quantization/layerwise_run.h"
 #include "core/quantization/linear_form.h"
+#include "core/quantization/table_shift.h"
 #include "core/quantization/weight_quantization.h"
 
 namespace qb {
@@ -46,8 +48,10 @@ class Correction {
   int64_t samples() const { return static_cast<int64_t>(table_.window_samples.size()); }
   integer::Network& network() { return lowered_.network; }
 
-  bool IsSelected(const Node* node) const {
-    return table_.windows.find(node->id()) != table_.windows.end() &&
+  bool IsSelected(const LoweredNetwork::LinearLayer& linear) const {
+    const Node* node = linear.node;
+    const Node* measured = linear.table_node == nullptr ? node : linear.table_node;
+    return table_.windows.find(measured->id()) != table_.windows.end() &&
            (options_.apply_layers.empty() ||
             MatchesAnyLayer(options_.apply_layers, node->name())) &&
            !MatchesAnyLayer(options_.exclude_layers, node->name());
@@ -57,7 +61,7 @@ class Correction {
   size_t EndOfWork() const {
     size_t end = 0;
     for (const LoweredNetwork::LinearLayer& linear : lowered_.linear_layers) {
-      end = IsSelected(linear.node) ? linear.layer + 1 : end;
+      end = IsSelected(linear) ? linear.layer + 1 : end;
     }
     return end;
   }
@@ -77,14 +81,23 @@ class Correction {
   }
 
   absl::Status CorrectLayer(const LoweredNetwork::LinearLayer& linear) {
-    if (!IsSelected(linear.node)) {
+    if (!IsSelected(linear)) {
       return absl::OkStatus();
     }
+    QB_ASSIGN_OR_RETURN(const std::vector<double> shifts, linear.table_node == nullptr
+                                                              ? ShiftsBeforeActivation(linear)
+                                                              : ShiftsThroughTable(linear));
+    ShiftBiases(linear, shifts);
+    return absl::OkStatus();
+  }
+
+  // What the mean of each channel before the activation lacks, in real units.
+  absl::StatusOr<std::vector<double>> ShiftsBeforeActivation(
+      const LoweredNetwork::LinearLayer& linear) {
     const integer::Layer& layer = network().layers[linear.layer];
     QB_ASSIGN_OR_RETURN(const LinearForm form, LinearFormOf(*linear.node));
-    const std::vector<double> want =
-        MeanBeforeActivation(form, table_.windows.at(linear.node->id()));
-    std::vector<int64_t> sums(want.size(), 0);
+    std::vector<double> shifts = MeanBeforeActivation(form, table_.windows.at(linear.node->id()));
+    std::vector<int64_t> sums(shifts.size(), 0);
     absl::Mutex mutex;
     QB_RETURN_IF_ERROR(run_.ForEachSample([&](int64_t sample, int) {
       const std::vector<int64_t> of_sample =
@@ -95,8 +108,57 @@ class Correction {
       }
       return absl::OkStatus();
     }));
-    ShiftBiases(linear, form, want, sums);
-    return absl::OkStatus();
+    const double count =
+        static_cast<double>(form.window.positions()) * static_cast<double>(samples());
+    for (size_t m = 0; m < shifts.size(); ++m) {
+      shifts[m] -= static_cast<double>(sums[m]) / count * AccumulatorStep(layer, m);
+    }
+    return shifts;
+  }
+
+  // What moves the mean of each channel behind the table to that of the float model, in real units
+  // before it: an error where the table is flat is none.
+  absl::StatusOr<std::vector<double>> ShiftsThroughTable(
+      const LoweredNetwork::LinearLayer& linear) {
+    QB_RETURN_IF_ERROR(run_.RunLayer(linear.layer));
+    const integer::TensorInfo& codes = tensor(network().layers[linear.layer].output);
+    const std::vector<double>& want = table_.windows.at(linear.table_node->id());
+    std::vector<std::unique_ptr<CodeCounts>> counts(static_cast<size_t>(options_.threads));
+    QB_RETURN_IF_ERROR(run_.ForEachSample([&](int64_t sample, int worker) {
+      std::unique_ptr<CodeCounts>& own = counts[static_cast<size_t>(worker)];
+      if (own == nullptr) {
+        own = std::make_unique<CodeCounts>(want.size());
+      }
+      const void* values = run_.Output(linear.layer, sample);
+      own->Add({static_cast<const int16_t*>(values), static_cast<size_t>(codes.shape.elements())});
+      return absl::OkStatus();
+    }));
+    CodeCounts all(want.size());
+    for (const std::unique_ptr<CodeCounts>& of_worker : counts) {
+      if (of_worker != nullptr) {
+        all.Add(*of_worker);
+      }
+    }
+    const integer::Layer& table = network().layers[linear.table];
+    std::vector<double> shifts =
+        ShiftsForMeans(std::get<integer::LutParams>(table.params), tensor(table.output), all, want);
+    for (double& shift : shifts) {
+      shift *= static_cast<double>(codes.scale);
+    }
+    return shifts;
+  }
+
+  const integer::TensorInfo& tensor(int index) const {
+    return lowered_.network.tensors[static_cast<size_t>(index)];
+  }
+
+  // What one step of a channel's accumulator stands for.
+  double AccumulatorStep(const integer::Layer& layer, size_t channel) const {
+    const std::vector<float>& factors = tensor(layer.output).channel_factors;
+    const integer::ConvParams& conv = std::get<integer::ConvParams>(layer.params);
+    return static_cast<double>(tensor(layer.inputs[0]).scale) *
+           static_cast<double>(conv.weight_scales[channel]) *
+           (factors.empty() ? 1.0 : static_cast<double>(factors[channel]));
   }
 
   static void SetBias(integer::ConvParams& conv, size_t channel, int64_t bias) {
@@ -107,22 +169,18 @@ class Correction {
     }
   }
 
-  void ShiftBiases(const LoweredNetwork::LinearLayer& linear, const LinearForm& form,
-                   const std::vector<double>& want, const std::vector<int64_t>& sums) {
+  // `shifts` in real units.
+  void ShiftBiases(const LoweredNetwork::LinearLayer& linear, const std::vector<double>& shifts) {
     integer::Layer& layer = network().layers[linear.layer];
     integer::ConvParams& conv = std::get<integer::ConvParams>(layer.params);
-    const integer::TensorInfo& input = network().tensors[static_cast<size_t>(layer.inputs[0])];
-    const double count =
-        static_cast<double>(form.window.positions()) * static_cast<double>(samples());
+    const integer::TensorInfo& input = tensor(layer.inputs[0]);
     const bool wide = integer::IsWide(conv, input);
     const int64_t limit = int64_t{1} << (wide ? 62 : 31);
+    const double most = wide ? 0x1p61 : 0x1p31 - 1;
     double largest = 0.0;
-    for (size_t m = 0; m < want.size(); ++m) {
-      const double step =
-          static_cast<double>(input.scale) * static_cast<double>(conv.weight_scales[m]);
-      const double shift = want[m] / step - static_cast<double>(sums[m]) / count;
+    for (size_t m = 0; m < shifts.size(); ++m) {
+      const double shift = shifts[m] / AccumulatorStep(layer, m);
       const int64_t before = conv.bias_of(static_cast<int64_t>(m));
-      const double most = wide ? 0x1p61 : 0x1p31 - 1;
       const int64_t wanted = before + RoundHalfEven(std::clamp(shift, -most, most));
       SetBias(conv, m,
               std::clamp<int64_t>(wanted, -static_cast<int64_t>(most), static_cast<int64_t>(most)));
@@ -130,7 +188,7 @@ class Correction {
         SetBias(conv, m, before);  // the proof of the accumulator comes first
         continue;
       }
-      largest = std::max(largest, std::abs(shift) * step);
+      largest = std::max(largest, std::abs(shifts[m]));
     }
     shifts_[linear.node->id()] = largest;
   }

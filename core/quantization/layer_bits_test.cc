@@ -183,6 +183,24 @@ TEST(LayerBits, ANarrowReaderGetsARescaledTensor) {
   EXPECT_EQ(outcome.TypeOf("c/narrow"), DType::kInt8);
 }
 
+TEST(LayerBits, ATableOfSixteenBitsCanGiveThem) {
+  constexpr char kTables[] = R"(
+    x = Input float32[1x8x8x4]
+    w = InputConstant float32[8x1x1x4] random(7)
+    c = Convolution(x, w) {channel_last=true}
+    s = Swish(c)
+    t = Tanh(s)
+    y = Output(s)
+    z = Output(t))";
+  const Outcome plain = QuantizeWith(kTables, {});
+  EXPECT_EQ(plain.TypeOf("c"), DType::kInt16);
+  EXPECT_EQ(plain.TypeOf("s"), DType::kInt8);
+  const Outcome wide = QuantizeWith(kTables, AllWide());
+  EXPECT_EQ(wide.TypeOf("s"), DType::kInt16);
+  EXPECT_EQ(wide.TypeOf("t"), DType::kInt16);
+  EXPECT_GT(wide.sqnr_db, 60.0);
+}
+
 TEST(LayerBits, FewerBitsCostAccuracyInOrder) {
   std::map<int, double> sqnr;
   for (const int bits : {4, 8, 16}) {

@@ -160,10 +160,13 @@ namespace {
 
 // Of a node that is no copy.
 std::string WhyNoWideResult(const Node& node, const PointwiseClosures& closures) {
-  if (closures.SourceOf(&node) != nullptr) {
-    return closures.IsNeededOutside(&node)
-               ? "it is a lookup table, and those take and give 8 bits"
-               : "it lies inside a lookup table and is no value of its own";
+  if (const Node* source = closures.SourceOf(&node); source != nullptr) {
+    if (!closures.IsNeededOutside(&node)) {
+      return "it lies inside a lookup table and is no value of its own";
+    }
+    return WhyNarrow(*source, closures).empty()
+               ? ""
+               : absl::StrCat("it is a lookup table of '", source->name(), "', which has 8 bits");
   }
   switch (node.op()) {
     case OpKind::kInput:

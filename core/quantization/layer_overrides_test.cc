@@ -22,12 +22,14 @@ constexpr char kBody[] = R"(
   act = Sigmoid(conv_1)
   inner = Tanh(act)
   pool = Pooling(act) {h_kernel=2, w_kernel=2, h_stride=2, w_stride=2, channel_last=true}
+  edge = Tanh(pool)
   flip = Transpose(pool) {transpose_axes=[0, 2, 1, 3]}
   mean = GlobalAveragePooling(flip) {channel_last=true}
   out = Reshape(mean) {new_shape=[1, 8]}
   soft = Softmax(out) {axis=1}
   y = Output(soft)
-  z = Output(inner))";
+  z = Output(inner)
+  e = Output(edge))";
 
 class LayerOverridesTest : public ::testing::Test {
  protected:
@@ -68,19 +70,19 @@ class LayerOverridesTest : public ::testing::Test {
 
 TEST_F(LayerOverridesTest, AGlobTakesTheLayersThatCanAndNotesTheOthers) {
   overrides_.activation16 = {"*"};
-  EXPECT_THAT(Wide(), UnorderedElementsAre("x", "conv_1", "mean", "out", "soft"));
+  EXPECT_THAT(Wide(), UnorderedElementsAre("x", "conv_1", "act", "inner", "mean", "out", "soft"));
   QB_ASSERT_OK_AND_ASSIGN(const LayerSettings settings, Resolve());
-  EXPECT_THAT(settings.notes.at(Find("act")), HasSubstr("it is a lookup table"));
+  EXPECT_THAT(settings.notes.at(Find("edge")), HasSubstr("a lookup table of 'pool', which has 8"));
   EXPECT_THAT(settings.notes.at(Find("flip")), HasSubstr("it moves 'pool': maxima"));
   EXPECT_FALSE(settings.notes.contains(Find("conv_1")));
 }
 
 TEST_F(LayerOverridesTest, AnExactNameOfALayerThatCannotIsRefused) {
-  overrides_.activation16 = {"conv_1", "pool", "act", "nothing"};
+  overrides_.activation16 = {"conv_1", "pool", "edge", "nothing"};
   ExpectRefused(
       "activation16Bits: 'pool' can have no effect: layer 'pool' (Pooling): maxima are taken of 8 "
       "bits");
-  ExpectRefused("layer 'act' (Sigmoid): it is a lookup table");
+  ExpectRefused("layer 'edge' (Tanh): it is a lookup table");
   ExpectRefused("'nothing' matches no layer");
 }
 

@@ -40,6 +40,11 @@ class LayerwiseRun {
     return Get(network_.layers[layer].inputs[0], sample);
   }
 
+  // The codes that a layer wrote, between RunLayer and the ReleaseAfter of their last reader.
+  const void* Output(size_t layer, int64_t sample) const {
+    return Get(network_.layers[layer].output, sample);
+  }
+
   // Calls body(sample, worker) for all samples, in parallel. Returns the first error.
   absl::Status ForEachSample(const std::function<absl::Status(int64_t sample, int worker)>& body);
 

@@ -62,12 +62,18 @@ double RatioOf(double from, double to) { return std::clamp(from / to, 1e-30, 0x1
 
 absl::Status LowerLookup(Lowering& lowering, const Node* node) {
   const Node* source = lowering.plan().closures().SourceOf(node);
-  const int from = lowering.NarrowTensor(source);
+  const auto function = [&](double x) { return lowering.plan().closures().Evaluate(node, x); };
+  const int from = lowering.tensor(source);
   const int to = lowering.AddValue(node);
   integer::LutParams lookup;
-  lookup.table =
-      integer::LookupTable([&](double x) { return lowering.plan().closures().Evaluate(node, x); },
-                           lowering.info(from), lowering.info(to));
+  if (lowering.info(from).dtype == DType::kInt16) {
+    lookup = integer::KnotTable(function, lowering.info(from), lowering.info(to));
+  } else {
+    lookup.table = integer::LookupTable(function, lowering.info(from), lowering.info(to));
+  }
+  if (lowering.plan().OnlyTableOf(source) == node) {
+    lowering.NoteTable(source, node);
+  }
   lowering.AddLayer(node->name(), {from}, to, std::move(lookup));
   return absl::OkStatus();
 }

@@ -90,6 +90,7 @@ int Lowering::AddTensor(std::string name, Shape shape, const ValueScale& scale) 
   info.shape = std::move(shape);
   info.scale = scale.scale;
   info.zero_point = scale.zero_point;
+  info.channel_factors = scale.channel_factors;
   lowered_.network.tensors.push_back(std::move(info));
   return static_cast<int>(lowered_.network.tensors.size()) - 1;
 }
@@ -151,6 +152,15 @@ void Lowering::AddLayer(std::string name, std::vector<int> inputs, int output,
 void Lowering::AddLinearLayer(const Node* node, int output, integer::LayerParams params) {
   lowered_.linear_layers.push_back({node, lowered_.network.layers.size()});
   AddLayer(node->name(), {tensor(node->operand(0))}, output, std::move(params));
+}
+
+void Lowering::NoteTable(const Node* source, const Node* table) {
+  for (LoweredNetwork::LinearLayer& linear : lowered_.linear_layers) {
+    if (linear.node == source) {
+      linear.table_node = table;
+      linear.table = lowered_.network.layers.size();
+    }
+  }
 }
 
 absl::Status Lowering::LowerValue(const Node* node) {

@@ -22,6 +22,9 @@ struct LoweredNetwork {
     const Node* node = nullptr;
     size_t layer =
         0;  // index into network.layers; its params are ConvParams or ConvTransposeParams
+    // The lookup table that alone reads the layer's 16-bit result, and its node; else null, 0.
+    const Node* table_node = nullptr;
+    size_t table = 0;
   };
   integer::Network network;
   std::vector<LinearLayer> linear_layers;  // in execution order
@@ -68,6 +71,8 @@ class Lowering {
   int AddConstant(const Node& constant, const ValueScale& scale);
   void AddLayer(std::string name, std::vector<int> inputs, int output, integer::LayerParams params);
   void AddLinearLayer(const Node* node, int output, integer::LayerParams params);
+  // The layer that is added next is the only reader of the linear layer of `source`.
+  void NoteTable(const Node* source, const Node* table);
 
  private:
   absl::Status LowerValue(const Node* node);

@@ -12,6 +12,7 @@
 #include "core/base/status_macros.h"
 #include "core/ops/movement.h"
 #include "core/ops/op_def.h"
+#include "core/quantization/channel_factors.h"
 #include "core/quantization/copied_operand.h"
 #include "core/quantization/linear_form.h"
 #include "core/quantization/masked_scores.h"
@@ -30,6 +31,32 @@ void KeepWithin(double most, GroupMember& member) {
   member.wide_threshold = std::min(member.wide_threshold, kWideHeadroom * most);
   member.low = std::max(member.low, -most);
   member.high = std::min(member.high, most);
+}
+
+// As the pixels of a 1x1 convolution meet them: the sums are those of channels.
+WindowGeometry ChannelsOf(const Shape& shape) {
+  const int64_t channels = shape.rank() == 0 ? 1 : shape[shape.rank() - 1];
+  const int64_t rows = shape.elements() / channels;
+  return {.rows = rows, .channels = channels, .out_rows = rows};
+}
+
+// Operators whose result is rounded from something wider.
+bool RoundsSums(OpKind op) {
+  switch (op) {
+    case OpKind::kConvolution:
+    case OpKind::kTransposeConvolution:
+    case OpKind::kBatchnorm:
+    case OpKind::kMatMul:
+    case OpKind::kAdding:
+    case OpKind::kSub:
+    case OpKind::kMultiply:
+    case OpKind::kDiv:
+    case OpKind::kLayerNormalization:
+    case OpKind::kRmsNormalization:
+      return true;
+    default:
+      return false;
+  }
 }
 
 }  // namespace
@@ -66,6 +93,13 @@ absl::StatusOr<QuantizationPlan> QuantizationPlan::Create(const Graph& graph,
     }
   }
   plan.ChooseWidths();
+  plan.WidenSourcesOfTables();
+  plan.FindOnlyTables();
+  for (const Node* value : plan.values_) {
+    if (CanHaveChannelFactors(*value, *plan.closures_, plan.wide_)) {
+      plan.factored_.push_back(value);
+    }
+  }
   return plan;
 }
 
@@ -76,16 +110,55 @@ void QuantizationPlan::ChooseWidths() {
       sources.insert(ScaleSource(value));
     }
   };
+  const auto widen_source = [&](const Node* node) {
+    if (const Node* source = closures_->SourceOf(node); source != nullptr) {
+      widen(source);
+    }
+  };
   for (const Node* node : settings_.wide) {
     widen(node);
+    widen_source(node);
     for (const Node* operand : node->operands()) {
       widen(operand);
+      widen_source(operand);
     }
   }
   // What moves a 16-bit value keeps its bits.
   for (const Node* value : values_) {
     if (sources.contains(ScaleSource(value)) && WhyNarrow(*value, *closures_).empty()) {
       wide_.insert(value);
+    }
+  }
+}
+
+// What a table is made of needs no codes for its own sake. Where the layer that computes it has
+// sums to round anyway, 16 bits leave the one rounding that counts to the table.
+void QuantizationPlan::WidenSourcesOfTables() {
+  for (const Node* value : values_) {
+    const bool only_tables =
+        !value->users().empty() &&
+        std::all_of(value->users().begin(), value->users().end(),
+                    [&](const Node* user) { return closures_->SourceOf(user) == value; });
+    if (only_tables && RoundsSums(value->op()) && WhyNarrow(*value, *closures_).empty()) {
+      wide_.insert(value);
+    }
+  }
+}
+
+void QuantizationPlan::FindOnlyTables() {
+  absl::flat_hash_map<const Node*, int> tables;
+  for (const Node* value : values_) {
+    if (const Node* source = closures_->SourceOf(value); source != nullptr) {
+      ++tables[source];
+      only_tables_[source] = value;
+    }
+  }
+  for (const auto& [source, count] : tables) {
+    const bool others =
+        std::any_of(source->users().begin(), source->users().end(),
+                    [&](const Node* user) { return closures_->SourceOf(user) != source; });
+    if (count > 1 || others || !wide_.contains(source)) {
+      only_tables_.erase(source);
     }
   }
 }
@@ -126,11 +199,17 @@ absl::StatusOr<CalibrationRequest> QuantizationPlan::Request(int64_t window_samp
       request.ranges.push_back({node, non_negative || two_sided ? 255 : 127, two_sided});
     }
   }
+  request.channels = factored_;
   request.window_samples = window_samples;
   if (window_samples > 0) {
     for (const Node* node : linear_nodes_) {
       QB_ASSIGN_OR_RETURN(const LinearForm form, LinearFormOf(*node));
-      if (!form.transposed) {  // tap means are those of a sliding window
+      if (form.transposed) {
+        continue;  // tap means are those of a sliding window
+      }
+      if (const Node* table = OnlyTableOf(node); table != nullptr) {
+        request.windows.push_back({table, table, ChannelsOf(table->shape())});
+      } else {
         request.windows.push_back({node, form.input, form.window});
       }
     }
@@ -199,6 +278,11 @@ ValueScales QuantizationPlan::Scales(const CalibrationTable& table) const {
     } else {
       scales.held[node] = groups.ScaleOf(source);
     }
+  }
+  for (const Node* node : factored_) {
+    ValueScale& scale = scales.held.at(node);
+    scale.channel_factors =
+        ChooseChannelFactors(*node, scale, table.channels.at(node->id()), settings_);
   }
   return scales;
 }

@@ -17,24 +17,9 @@
 #include "core/ops/pointwise_closure.h"
 #include "core/quantization/layer_overrides.h"
 #include "core/quantization/proven_range.h"
+#include "core/quantization/value_scale.h"
 
 namespace qb {
-
-// Type, scale and zero point of one value, and where they come from.
-struct ValueScale {
-  DType dtype = DType::kInt8;  // or kInt16, with zero point 0
-  float scale = 1.0f;
-  // -128: the value is never negative and has all 256 codes; else 0, with methods 2 and 3 where
-  // zero lies in [low, high] of calibration.
-  int32_t zero_point = 0;
-  double threshold = 0.0;  // the magnitude at the end of the codes
-  double largest_seen = 0.0;
-  double saturation_share = 0.0;  // of the calibration's elements
-
-  bool operator==(const ValueScale& other) const {
-    return dtype == other.dtype && scale == other.scale && zero_point == other.zero_point;
-  }
-};
 
 // What one value brings to the group of values whose scale it has.
 struct GroupMember {
@@ -69,12 +54,19 @@ class QuantizationPlan {
   const std::vector<const Node*>& values() const { return values_; }
   // The value whose scale `node` has: itself, or the one that its elements are copies of.
   const Node* ScaleSource(const Node* node) const;
-  // int16 for a layer whose activations have 16 bits, for what it reads and for what moves such
-  // values; a value stays int8 where its operator has no 16-bit form.
+  // int16 for a layer whose activations have 16 bits, for what it reads, for what moves such
+  // values, and for sums that only tables read; a value stays int8 where its operator has no 16-bit
+  // form.
   DType dtype(const Node* value) const {
     return wide_.contains(value) ? DType::kInt16 : DType::kInt8;
   }
   const LayerSettings& settings() const { return settings_; }
+  // The table that is made of the 16-bit value `source`, where there is one and nothing else reads
+  // the value; else null.
+  const Node* OnlyTableOf(const Node* source) const {
+    const auto found = only_tables_.find(source);
+    return found == only_tables_.end() ? nullptr : found->second;
+  }
   // Convolutions and the like, in topological order.
   const std::vector<const Node*>& linear_nodes() const { return linear_nodes_; }
 
@@ -91,6 +83,8 @@ class QuantizationPlan {
   QuantizationPlan() = default;
   bool IsCalibrated(const Node* source) const;
   void ChooseWidths();
+  void WidenSourcesOfTables();
+  void FindOnlyTables();
   bool SharesOperands(const Node* node) const;
   QuantizationMethod MethodOf(const Node* node) const;
   GroupMember MemberOf(const Node* node, const CalibrationTable& table) const;
@@ -104,6 +98,8 @@ class QuantizationPlan {
   std::vector<const Node*> linear_nodes_;
   LayerSettings settings_;
   absl::flat_hash_set<const Node*> wide_;
+  absl::flat_hash_map<const Node*, const Node*> only_tables_;
+  std::vector<const Node*> factored_;  // values whose steps may differ by channel
 };
 
 }  // namespace qb

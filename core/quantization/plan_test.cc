@@ -43,6 +43,12 @@ class PlanTest : public ::testing::Test {
       statistics.threshold = found == thresholds.end() ? 1.0f : found->second;
       statistics.max = statistics.threshold;
     }
+    for (const Node* node : request_.channels) {
+      const size_t channels = static_cast<size_t>(node->shape()[node->shape().rank() - 1]);
+      const float end = table.ranges.at(node->id()).threshold;
+      table.channels[node->id()] = {std::vector<float>(channels, -end),
+                                    std::vector<float>(channels, end)};
+    }
     std::map<std::string, ValueScale> scales;
     for (const auto& [node, scale] : plan_->Scales(table).held) {
       scales[node->name()] = scale;
@@ -78,6 +84,26 @@ TEST_F(PlanTest, SkipsTheInsideOfAClosure) {
           m = Multiply(x, s)
           y = Output(m))");
   EXPECT_THAT(Asked(), ElementsAre("x", "m"));
+}
+
+TEST_F(PlanTest, LeavesTheRoundingToTheTableThatAloneReadsASum) {
+  Plan(R"(x = Input float32[1x4x4x4]
+          w = InputConstant float32[4x1x1x4] random(7)
+          c = Convolution(x, w) {channel_last=true}
+          s = Swish(c)
+          d = Convolution(s, w) {channel_last=true}
+          t = Sigmoid(d)
+          p = Pooling(d) {h_kernel=2, w_kernel=2, h_stride=2, w_stride=2, channel_last=true}
+          u = Tanh(p)
+          y0 = Output(t)
+          y1 = Output(u))");
+  const auto node = [&](const std::string& name) { return graph_.FindNode(name); };
+  EXPECT_EQ(plan_->dtype(node("c")), DType::kInt16);
+  EXPECT_EQ(plan_->OnlyTableOf(node("c")), node("s"));
+  EXPECT_EQ(plan_->dtype(node("s")), DType::kInt8);
+  EXPECT_EQ(plan_->dtype(node("d")), DType::kInt8);  // the pooling reads it as well
+  EXPECT_EQ(plan_->OnlyTableOf(node("d")), nullptr);
+  EXPECT_EQ(plan_->dtype(node("p")), DType::kInt8);  // maxima are nothing to round
 }
 
 TEST_F(PlanTest, LetsCopiesKeepTheScale) {

@@ -34,6 +34,7 @@ struct QuantizedChannel {
 struct FloatChannel {
   absl::Span<const float> weights;
   float bias = 0.0f;
+  float output_step = 1.0f;
 };
 
 float MostWeight(int bits) { return bits == 16 ? 32639.0f : (bits == 8 ? 127.0f : 7.0f); }
@@ -121,7 +122,7 @@ QuantizedChannel QuantizeChannel(const FloatChannel& real, const ChannelRules& r
       static_cast<double>(largest) / static_cast<double>(MostWeight(precision.weight_bits));
   const bool dead = scale < kSmallestWeightScale;
   if (dead) {
-    scale = static_cast<double>(precision.output.scale) /
+    scale = static_cast<double>(real.output_step) /
             (256.0 * static_cast<double>(precision.input.scale));
   }
   if constexpr (std::is_same_v<Code, int8_t>) {
@@ -214,17 +215,44 @@ integer::ConvParams GeometryOf(const LinearForm& form) {
   return conv;
 }
 
+// Weights of result channel m for an input whose channels are divided by `factors`.
+std::vector<float> WithFactors(const LinearForm& form, size_t m,
+                               const std::vector<float>& factors) {
+  const size_t products = static_cast<size_t>(form.products());
+  const size_t inputs = static_cast<size_t>(form.window.channels / form.groups);
+  const size_t group_out = form.bias.size() / static_cast<size_t>(form.groups);
+  const float* weights = form.weights.data<float>() + m * products;
+  const float* of_group = factors.data() + m / group_out * inputs;
+  std::vector<float> scaled(products);
+  for (size_t k = 0; k < products; ++k) {
+    scaled[k] = weights[k] * of_group[k % inputs];
+  }
+  return scaled;
+}
+
+float OutputStep(const ValueScale& output, size_t m) {
+  return output.channel_factors.empty() ? output.scale : output.scale * output.channel_factors[m];
+}
+
 template <typename Code>
 void QuantizeChannels(const LinearForm& form, const ChannelRules& rules, std::vector<Code>& codes,
                       integer::ConvParams& conv) {
   const absl::Span<const float> weights = form.weights.values<float>();
   codes.resize(weights.size());
   const size_t products = static_cast<size_t>(form.products());
+  std::vector<float> scaled;
   for (size_t m = 0; m < form.bias.size(); ++m) {
+    absl::Span<const float> of_channel = weights.subspan(m * products, products);
+    if (!rules.precision.input.channel_factors.empty()) {
+      scaled = WithFactors(form, m, rules.precision.input.channel_factors);
+      of_channel = scaled;
+    }
     const QuantizedChannel channel =
-        QuantizeChannel({weights.subspan(m * products, products), form.bias[m]}, rules,
+        QuantizeChannel({of_channel, form.bias[m], OutputStep(rules.precision.output, m)}, rules,
                         codes.data() + m * products);
-    conv.weight_scales.push_back(channel.scale);
+    // Real units of the result's codes, as a reader of the layer alone takes them.
+    conv.weight_scales.push_back(channel.scale * rules.precision.output.scale /
+                                 OutputStep(rules.precision.output, m));
     if (rules.wide) {
       conv.wide_bias.push_back(channel.bias);
     } else {
@@ -232,7 +260,7 @@ void QuantizeChannels(const LinearForm& form, const ChannelRules& rules, std::ve
     }
     conv.requant.push_back(RequantFor(static_cast<double>(rules.precision.input.scale) *
                                       static_cast<double>(channel.scale) /
-                                      static_cast<double>(rules.precision.output.scale)));
+                                      static_cast<double>(OutputStep(rules.precision.output, m))));
   }
 }
 

@@ -49,6 +49,21 @@ def swish(b):
     return b.op("Mul", ["x", b.op("Sigmoid", ["x"])])
 
 
+def conv_swish(b):
+    """A table of 16-bit sums."""
+    value = conv(pads=[1, 1, 1, 1])(b)
+    return b.op("Mul", [value, b.op("Sigmoid", [value])])
+
+
+def uneven_convs(b):
+    """A value whose channels have ranges far apart, between two layers with weights."""
+    weights = b.random.normal(0, 1, (16, 16, 1, 1)).astype(numpy.float32)
+    weights *= numpy.float32(10.0) ** -(numpy.arange(16, dtype=numpy.float32) % 3)[:, None, None, None]
+    value = b.op("Conv", ["x", b.constant(weights)])
+    value = b.op("Mul", [value, b.op("Sigmoid", [value])])
+    return b.op("Conv", [value, b.weights(16, 1, 3, 3)], group=16, pads=[1, 1, 1, 1])
+
+
 def pad(b):
     amounts = b.constant(numpy.array([0, 0, 1, 2, 0, 0, 3, 4], "int64"))
     return b.op("Pad", ["x", amounts, b.constant(numpy.float32(0.5))])
@@ -116,6 +131,8 @@ CASES = [
          ONE),
     Case("sigmoid", unary("Sigmoid"), EXACT, ONE),
     Case("swish", swish, EXACT, ONE),
+    Case("conv_swish", conv_swish, FLOAT, ONE),
+    Case("uneven_convs", uneven_convs, FLOAT, ONE),
     Case("hard_swish", unary("HardSwish"), EXACT, ONE),
     Case("leaky_relu", unary("LeakyRelu", alpha=0.1), EXACT, ONE),
     Case("prelu", prelu, FLOAT, ONE),

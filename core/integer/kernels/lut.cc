@@ -1,4 +1,5 @@
-// Functions of one code: lookup tables, and rescaling as a table of its own making.
+// Functions of one code: lookup tables, with interpolation for int16, and rescaling as a table of its
+// own making.
 #include <cstring>
 #include <vector>
 
@@ -30,9 +31,29 @@ void Look(const std::vector<int8_t>& table, const int8_t* x, int64_t elements, i
   }
 }
 
+// Of int16 codes.
+void LookBetween(const KernelCall& call, const LutParams& params) {
+  const TensorInfo& y = call.output_tensor();
+  const int64_t elements = y.shape.elements();
+  const int32_t low = LeastCode(y.dtype), high = MostCode(y.dtype);
+  const int16_t* codes = call.input<int16_t>(0);
+  const size_t channels = params.requant.size();
+  size_t channel = 0;
+  for (int64_t i = 0; i < elements; ++i) {
+    StoreCode(y.dtype, call.output, i,
+              ApplyRequant(LookBetweenKnots(params.knots, codes[i]), params.requant[channel],
+                           y.zero_point, low, high));
+    channel = channel + 1 == channels ? 0 : channel + 1;
+  }
+}
+
 }  // namespace
 
 void RunLut(const KernelCall& call) {
+  if (call.input_tensor(0).dtype == DType::kInt16) {
+    LookBetween(call, call.params<LutParams>());
+    return;
+  }
   Look(call.params<LutParams>().table, call.input<int8_t>(0),
        call.output_tensor().shape.elements(), call.out<int8_t>());
 }

@@ -8,6 +8,7 @@
 
 #include "core/integer/network.h"
 #include "core/integer/requant.h"
+#include "core/integer/tables.h"
 
 namespace qb::integer::testing {
 
@@ -286,6 +287,16 @@ class NetworkBuilder {
   }
   int Lut(int x) {
     LutParams p;
+    if (info(x).dtype == DType::kInt16) {
+      for (size_t i = 0; i < kLookupKnots; ++i) {
+        p.knots.push_back(static_cast<int16_t>(random.Int(-kMostKnot, kMostKnot)));
+      }
+      const int64_t channels = random.Chance(50) ? shape(x)[shape(x).rank() - 1] : 1;
+      for (int64_t c = 0; c < channels; ++c) {
+        p.requant.push_back(*RequantFromMultiplier(random.Real(1e-5, 1e-4)));
+      }
+      return Layer({x}, shape(x), std::move(p));
+    }
     p.table = random.Codes(256);
     return Layer({x}, shape(x), std::move(p));
   }

@@ -141,6 +141,9 @@ class RandomNetwork {
     const int y = b_.RandomConv(wide);
     const int32_t widths[] = {4, 8, 16};
     b_.Widen(widths[b_.random.Int(0, 2)], DType::kInt16);
+    if (b_.random.Chance(50)) {
+      return b_.Lut(y);
+    }
     return b_.Layer({y}, b_.shape(y),
                     integer::RequantParams{*integer::RequantFromMultiplier(0.004)});
   }

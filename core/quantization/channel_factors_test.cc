@@ -1,0 +1,84 @@
+#include "core/quantization/channel_factors.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/testing/status_matchers.h"
+#include "core/quantization/quantize.h"
+#include "core/quantization/testing/graph_quantization.h"
+
+namespace qb {
+namespace {
+
+using testing::InputsOf;
+using testing::Measure;
+using testing::ParseGraph;
+using testing::QuantizeGraph;
+
+// Channels of `c` reach from 0.01 to 10; `reader` reads `s`.
+std::string Uneven(const std::string& between, const std::string& reader) {
+  return absl::StrCat(R"(
+    x = Input float32[1x8x8x4]
+    u = InputConstant float32[4x1x1x1] [10.0, 1.0, 0.1, 0.01]
+    c = Convolution(x, u) {group_number=4, channel_last=true}
+    s = )",
+                      between, "(c)\n", reader, "\n    y = Output(d)");
+}
+
+constexpr char kDepthwise[] = R"(
+    w = InputConstant float32[4x1x1x1] [0.1, 1.0, 10.0, 100.0]
+    d = Convolution(s, w) {group_number=4, channel_last=true})";
+
+double SqnrOf(const std::string& body, const std::string& factored) {
+  const absl::StatusOr<Graph> graph = ParseGraph(body);
+  EXPECT_THAT(graph, testing::IsOk());
+  const auto set = MakeRandomDataset(InputsOf(*graph), 8, 5);
+  const absl::StatusOr<QuantizedModel> model = QuantizeGraph(*graph, *set);
+  EXPECT_THAT(model, testing::IsOk());
+  for (const integer::TensorInfo& tensor : model->network.tensors) {
+    EXPECT_EQ(tensor.channel_factors.empty(), tensor.name != factored) << tensor.name;
+  }
+  return Measure(*graph, model->network, *set).sqnr_db;
+}
+
+TEST(ChannelFactors, KeepTheSmallChannelsOfATable) {
+  EXPECT_GT(SqnrOf(Uneven("Swish", kDepthwise), "s"), 35.0);
+}
+
+TEST(ChannelFactors, KeepTheSmallChannelsOfALayer) {
+  const std::string fused = absl::StrCat(R"(
+    x = Input float32[1x8x8x4]
+    u = InputConstant float32[4x1x1x1] [10.0, 1.0, 0.1, 0.01]
+    s = Convolution(x, u) {group_number=4, channel_last=true, activation="relu"})",
+                                         kDepthwise, "\n    y = Output(d)");
+  EXPECT_GT(SqnrOf(fused, "s"), 35.0);
+}
+
+TEST(ChannelFactors, NeedLayersWithWeightsAsReaders) {
+  // The addition would have to rescale by channel.
+  SqnrOf(Uneven("Swish", "    d = Adding(s, x)"), "");
+  SqnrOf(Uneven("Swish", absl::StrCat(kDepthwise, "\n    z = Output(s)")), "");
+}
+
+TEST(ChannelFactors, AreChosenForTheLayersThatRead) {
+  const absl::StatusOr<Graph> graph = ParseGraph(Uneven("Swish", kDepthwise));
+  ASSERT_THAT(graph, testing::IsOk());
+  const Node* value = graph->FindNode("s");
+  ValueScale scale;
+  scale.scale = 10.0f / 127.0f;
+  const ChannelExtremes extremes = {{-0.2f, -0.2f, 0.0f, 0.0f}, {10.0f, 1.0f, 0.0f, 0.1f}};
+  const std::vector<float> factors = ChooseChannelFactors(*value, scale, extremes, {});
+  ASSERT_EQ(factors.size(), 4u);
+  EXPECT_EQ(factors[0], 1.0f);
+  EXPECT_NEAR(factors[1], 0.1f, 1e-6);         // a channel by itself: the weights do not care
+  EXPECT_NEAR(factors[2], 1.0f / 1024, 1e-9);  // nothing seen
+  EXPECT_NEAR(factors[3], 0.01f, 1e-6);
+}
+
+}  // namespace
+}  // namespace qb
