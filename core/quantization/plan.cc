@@ -280,9 +280,11 @@ ValueScales QuantizationPlan::Scales(const CalibrationTable& table) const {
     }
   }
   for (const Node* node : factored_) {
-    ValueScale& scale = scales.held.at(node);
-    scale.channel_factors =
-        ChooseChannelFactors(*node, scale, table.channels.at(node->id()), settings_);
+    // A table measured for other widths may lack a value that has steps by channel at these.
+    if (const auto extremes = table.channels.find(node->id()); extremes != table.channels.end()) {
+      ValueScale& scale = scales.held.at(node);
+      scale.channel_factors = ChooseChannelFactors(*node, scale, extremes->second, settings_);
+    }
   }
   return scales;
 }

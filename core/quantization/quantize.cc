@@ -167,8 +167,11 @@ absl::StatusOr<CalibrationTable> CalibrateFor(const Graph& graph, const Dataset&
   QB_RETURN_IF_ERROR(CheckLayerNames(plan, options.bias_correction.apply_layers, "applyLayers"));
   QB_RETURN_IF_ERROR(
       CheckLayerNames(plan, options.bias_correction.exclude_layers, "excludeLayers"));
-  QB_ASSIGN_OR_RETURN(const CalibrationRequest request,
-                      plan.Request(CorrectionSamples(plan, options)));
+  QB_ASSIGN_OR_RETURN(CalibrationRequest request, plan.Request(CorrectionSamples(plan, options)));
+  if (options.refinement.apply()) {
+    // Refinement judges weights by the moments of codes with one step for all channels.
+    request.channels.clear();
+  }
   sink.OnStage("calibrate");
   return Measure({graph, dataset, request}, options, sink, cancel);
 }
