@@ -20,7 +20,7 @@ ENVIRONMENT = {
             ("XDG_RUNTIME_DIR", "Without an address, the server is looked for at qbc.sock in there."),
             ("NO_COLOR, TERM, CI", "No colours, no redrawn lines.")],
 }
-SEE_ALSO = ["qbc", "qbc-server", "qbc-worker", "qbcompiler"]
+SEE_ALSO = ["qbc", "qbc-server", "qbc-worker", "qbc-sandbox", "qbcompiler"]
 
 
 def ask(program, *arguments):

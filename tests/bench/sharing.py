@@ -61,7 +61,7 @@ def one_run(cluster, client, client_class, count, problems):
     problems += found
     most = 0
     while client.get(ids[0]).state < 10:  # not terminal
-        most = max(most, len(cluster.children()))
+        most = max(most, len(cluster.compiles()))
     results = set()
     for job_id in ids:
         job = client.get(job_id)

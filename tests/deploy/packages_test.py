@@ -18,7 +18,8 @@ import python_report
 import stack
 
 BUILD = pathlib.Path(os.environ.get("QB_BUILD_DIR", stack.ROOT / "build/release"))
-PROGRAMS = {"qbc-server": "qbc-server", "qbc-worker": "qbc-worker", "qbc": "qbc", "qbcompiler": "qbc-worker"}
+PROGRAMS = {"qbc-server": "qbc-server", "qbc-worker": "qbc-worker", "qbc-sandbox": "qbc-worker", "qbc": "qbc",
+            "qbcompiler": "qbc-worker"}
 
 
 def run(*command, **more):

@@ -29,6 +29,23 @@ def processes_with_environment(text):
     return found
 
 
+def is_sandbox(pid):
+    """Whether this is one of the two processes that stand around a compile."""
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
+            return file.read() == "qbc-sandbox\n"
+    except OSError:
+        return False
+
+
+def kill(pid):
+    """The processes of one sandbox end together: the next one may be gone already."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
 class Cluster:
     """One server on a unix socket and any number of agents. Use as a context manager: leaving it
     ends every process and fails when one of them survives."""
@@ -85,8 +102,12 @@ class Cluster:
         self.agents[name].wait(timeout=60)
 
     def children(self):
-        """pids of the compile processes (and of what they left behind)."""
+        """pids of the compile processes, of their sandboxes and of what they left behind."""
         return processes_with_environment("QBC_ATTEMPT_DIR=" + self.folder)
+
+    def compiles(self):
+        """pids of the compile processes (and of what they started)."""
+        return [pid for pid in self.children() if not is_sandbox(pid)]
 
     def tail_of_logs(self, lines=40):
         text = []
@@ -122,10 +143,10 @@ class Cluster:
             time.sleep(0.02)
         for pid in self.children():
             problems.append(f"process {pid} of an attempt survived")
-            os.kill(pid, signal.SIGKILL)
+            kill(pid)
         for pid in processes_with_environment("QBC_TEST_CLUSTER=" + self.folder):
             problems.append(f"process {pid}, started by a server, survived")
-            os.kill(pid, signal.SIGKILL)
+            kill(pid)
         for name, process in self.agents.items():
             if process.returncode != 0:
                 continue  # was killed and not started again: nobody could clean up

@@ -11,7 +11,7 @@ import grpc
 
 from checker import chaos_output, event_problems, losses
 from client import Client, sha256
-from cluster import Cluster, binary
+from cluster import Cluster, binary, kill
 from proto.qbc.v1 import blob_service_pb2 as pb
 from proto.qbc.v1 import job_pb2, job_service_pb2
 
@@ -68,8 +68,8 @@ class ServiceTest(unittest.TestCase):
             self.assertIn(word, job.failure.message)
 
     def kill_children(self):
-        for pid in self.cluster.children():
-            os.kill(pid, signal.SIGKILL)
+        for pid in self.cluster.compiles():
+            kill(pid)
 
     def wait_until(self, condition, what, timeout_s=20):
         deadline = time.monotonic() + timeout_s

@@ -45,7 +45,7 @@ class SharedWork(ServiceTest):
         self.model = self.model_of("progress 1", "sleep_ms 1500")
         ids = submit_many(self.cluster, self.client, self.model, 20)
         self.client.wait_for(ids[0], is_progress)
-        self.assertEqual(len(self.cluster.children()), 1)
+        self.assertEqual(len(self.cluster.compiles()), 1)
         digests = set()
         for job_id in ids:
             job, _ = self.finish(job_id)
@@ -91,7 +91,7 @@ class SharedWork(ServiceTest):
                for _ in range(2)]
         for job_id in ids:
             self.client.wait_for(job_id, is_progress)
-        self.assertEqual(len(self.cluster.children()), 2)
+        self.assertEqual(len(self.cluster.compiles()), 2)
         for job_id in ids:
             self.client.cancel(job_id)
             self.finish(job_id)
@@ -116,7 +116,7 @@ class Resources(ServiceTest):
 
     def visible_gpus(self):
         found = []
-        for pid in self.cluster.children():
+        for pid in self.cluster.compiles():
             with open(f"/proc/{pid}/environ", "rb") as file:
                 variables = dict(entry.split(b"=", 1) for entry in file.read().split(b"\0") if entry)
             found.append(variables[b"CUDA_VISIBLE_DEVICES"].decode())

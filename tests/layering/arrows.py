@@ -28,7 +28,9 @@ ARROWS = {
                       "core/evaluate", "core/tuning"],
     "proto": [],
     "server": ["core/base", "core/config", "proto"],
-    "worker/agent": ["core/base", "proto"],
+    # Nothing but the C library and libseccomp: it stands between strangers and the machine.
+    "worker/sandbox": [],
+    "worker/agent": ["core/base", "proto", "worker/sandbox"],
     "worker/qbcompiler": ["core/compiler"],
     "client/cpp": ["core/base", "proto"],
     "client/cli": ["client/cpp"],

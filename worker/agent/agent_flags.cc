@@ -1,10 +1,13 @@
 #include "worker/agent/agent_flags.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 
 #include "core/base/status_macros.h"
 
@@ -30,28 +33,69 @@ absl::Status ParseShortDuration(absl::string_view name, const std::string& text,
   return absl::OkStatus();
 }
 
+// "4096", "512M", "8G": in powers of 1024.
+absl::Status ParseBytes(absl::string_view name, const std::string& text, int64_t& value) {
+  absl::string_view digits = text;
+  int64_t unit = 1;
+  for (const auto& [letter, bytes] : {std::pair<const char*, int64_t>{"K", int64_t{1} << 10},
+                                      {"M", int64_t{1} << 20},
+                                      {"G", int64_t{1} << 30},
+                                      {"T", int64_t{1} << 40}}) {
+    if (absl::ConsumeSuffix(&digits, letter)) {
+      unit = bytes;
+      break;
+    }
+  }
+  if (!absl::SimpleAtoi(digits, &value) || value < 1 || value > (int64_t{1} << 50) / unit) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        name, " '", text, "': accepted are bytes, or a number with K, M, G or T, up to 1024T"));
+  }
+  value *= unit;
+  return absl::OkStatus();
+}
+
 bool IsWorkerIdChar(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
          c == '.' || c == '-';
 }
 
+// The flags that are taken as they are.
+std::string* TextOf(absl::string_view name, AgentFlags& flags) {
+  const std::array<std::pair<absl::string_view, std::string*>, 7> texts = {{
+      {"--server", &flags.server},
+      {"--work-dir", &flags.work_dir},
+      {"--compiler-binary", &flags.compiler_binary},
+      {"--worker-id", &flags.worker_id},
+      {"--gpus", &flags.gpus},
+      {"--sandbox", &flags.sandbox},
+      {"--sandbox-binary", &flags.sandbox_binary},
+  }};
+  for (const auto& [known, text] : texts) {
+    if (known == name) {
+      return text;
+    }
+  }
+  return nullptr;
+}
+
 absl::Status SetFlag(absl::string_view name, const std::string& value, AgentFlags& flags) {
-  if (name == "--server") {
-    flags.server = value;
-  } else if (name == "--work-dir") {
-    flags.work_dir = value;
-  } else if (name == "--compiler-binary") {
-    flags.compiler_binary = value;
-  } else if (name == "--worker-id") {
-    flags.worker_id = value;
+  if (std::string* text = TextOf(name, flags); text != nullptr) {
+    *text = value;
   } else if (name == "--slots") {
     return ParseCount(name, value, 1, 256, flags.slots);
   } else if (name == "--threads-per-job") {
     return ParseCount(name, value, 0, 256, flags.threads_per_job);
-  } else if (name == "--gpus") {
-    flags.gpus = value;
   } else if (name == "--gpu-check") {
     return ParseShortDuration(name, value, flags.gpu_check);
+  } else if (name == "--memory-limit") {
+    return ParseBytes(name, value, flags.memory_limit);
+  } else if (name == "--scratch-limit") {
+    return ParseBytes(name, value, flags.scratch_limit);
+  } else if (name == "--cpu-limit") {
+    if (!absl::ParseDuration(value, &flags.cpu_limit) || flags.cpu_limit < absl::Seconds(1)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, " '", value, "': accepted are durations of at least 1s, like 30m"));
+    }
   } else if (name == "--kill-grace") {
     return ParseShortDuration(name, value, flags.kill_grace);
   } else {
@@ -63,6 +107,11 @@ absl::Status SetFlag(absl::string_view name, const std::string& value, AgentFlag
 absl::Status CheckFlags(const AgentFlags& flags) {
   if (flags.server.empty() || flags.work_dir.empty()) {
     return absl::InvalidArgumentError("--server and --work-dir are needed; see --help");
+  }
+  if (flags.sandbox != "auto" && (flags.sandbox != "off" || flags.require_sandbox)) {
+    return absl::InvalidArgumentError(absl::StrCat("--sandbox '", flags.sandbox,
+                                                   "': accepted are auto and, without "
+                                                   "--require-sandbox, off"));
   }
   const std::string& id = flags.worker_id;
   if (id.size() > 64 || !std::all_of(id.begin(), id.end(), IsWorkerIdChar)) {
@@ -81,6 +130,14 @@ absl::StatusOr<AgentFlags> ParseAgentFlags(absl::Span<const char* const> argumen
     if (name == "--help" || name == "-h") {
       flags.help = true;
       return flags;
+    }
+    if (name == "--doctor") {
+      flags.doctor = true;
+      return flags;
+    }
+    if (name == "--require-sandbox") {
+      flags.require_sandbox = true;
+      continue;
     }
     if (name == "--version") {
       flags.version = true;
@@ -115,6 +172,14 @@ absl::string_view AgentUsage() {
                           then; auto asks nvidia-smi (default)
   --gpu-check DURATION    how often the GPUs are looked for (default 30s)
   --kill-grace DURATION   between SIGTERM and SIGKILL of a compile (default 10s)
+  --sandbox HOW           auto: every layer that this machine has (default); off
+  --require-sandbox       do not start when a layer of the sandbox or a control group is missing
+  --sandbox-binary FILE   default: qbc-sandbox beside this program
+  --memory-limit BYTES    of a compile that asks for none, e.g. 8G (default: none)
+  --scratch-limit BYTES   likewise, of its folder (default 64G)
+  --cpu-limit DURATION    CPU time of a compile (default: none)
+  --doctor                try each layer of the sandbox and the control groups, say which work, exit
+                          with 1 when one does not
   --version, --help
 
 SIGTERM or SIGINT ends the compiles, gives their jobs back to the server and exits; a second signal

@@ -1,6 +1,7 @@
 // The command line of qbc-worker.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -18,8 +19,15 @@ struct AgentFlags {
   int slots = 1;
   int threads_per_job = 0;  // 0: the CPUs divided by the slots, at least 1
   absl::Duration kill_grace = absl::Seconds(10);
+  std::string sandbox = "auto";  // or "off"
+  bool require_sandbox = false;
+  std::string sandbox_binary;  // "": qbc-sandbox beside this program
+  int64_t memory_limit = 0;    // bytes of an attempt, 0: none
+  int64_t scratch_limit = int64_t{64} << 30;
+  absl::Duration cpu_limit = absl::InfiniteDuration();
   std::string gpus = "auto";  // see MakeGpuInventory
   absl::Duration gpu_check = absl::Seconds(30);
+  bool doctor = false;
   bool help = false;
   bool version = false;
 };

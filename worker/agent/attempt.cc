@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -125,21 +126,48 @@ absl::Status Attempt::FetchInputs() {
   return absl::OkStatus();
 }
 
-Verdict Attempt::RunCompiler(Outbox& outbox) {
-  const absl::StatusOr<ChildOptions> command =
-      BuildCommand(assignment_, settings_.compiler_binary, directory_->path(),
-                   settings_.default_threads, settings_.gpus);
-  if (!command.ok()) {
-    return AgentFailureVerdict(command.status(), "the assignment");
-  }
+RunLimits Attempt::MakeRunLimits(const ConfinementLimits& confinement,
+                                 const ResourceGroup* group) const {
   RunLimits limits;
   limits.kill_grace = settings_.kill_grace;
   if (const absl::Duration timeout = ToDuration(assignment_.run_timeout());
       timeout > absl::ZeroDuration()) {
     limits.run_timeout = timeout;
   }
+  limits.output_bytes = confinement.output_bytes;
+  limits.scratch_folder = directory_->path();
+  limits.scratch_bytes = confinement.scratch_bytes;
+  limits.scratch_files = confinement.scratch_files;
+  limits.memory_bytes = confinement.memory_bytes;
+  limits.cpu_time = confinement.cpu_time;
+  limits.group = group;
+  return limits;
+}
+
+Verdict Attempt::RunCompiler(Outbox& outbox) {
+  absl::StatusOr<ChildOptions> command =
+      BuildCommand(assignment_, settings_.compiler_binary, directory_->path(),
+                   settings_.default_threads, settings_.gpus);
+  if (!command.ok()) {
+    return AgentFailureVerdict(command.status(), "the assignment");
+  }
+  const Confinement& confinement = settings_.confinement;
+  const ConfinementLimits& limits = confinement.limits;
+  // Gone with everything in it at the end of this function, whatever happens.
+  std::unique_ptr<ResourceGroup> group;
+  if (!confinement.helper.empty() && confinement.groups.kind != GroupParent::Kind::kNone) {
+    absl::StatusOr<std::unique_ptr<ResourceGroup>> made = ResourceGroup::Create(
+        confinement.groups, absl::StrCat(GroupPrefix(settings_.work_dir), key().fence()),
+        {limits.memory_bytes, limits.processes});
+    if (!made.ok()) {
+      return AgentFailureVerdict(made.status(), "the limits of the job");
+    }
+    group = *std::move(made);
+  }
   Transcript transcript(outbox, directory_->path());
-  const absl::StatusOr<ExitReport> exit = runner_.Run(*command, limits, transcript, stop_);
+  const absl::StatusOr<ExitReport> exit = runner_.Run(
+      Confine(confinement, limits, group.get(), !settings_.gpus.empty(), *std::move(command)),
+      MakeRunLimits(limits, group.get()), transcript, stop_);
   if (!exit.ok()) {
     return LostVerdict(FailureCode::kWorkerLost, exit.status().message());
   }

@@ -13,6 +13,7 @@
 #include "proto/qbc/v1/worker_service.pb.h"
 #include "worker/agent/attempt_directory.h"
 #include "worker/agent/child_runner.h"
+#include "worker/agent/confinement.h"
 #include "worker/agent/outbox.h"
 #include "worker/agent/stop_signal.h"
 #include "worker/agent/verdict.h"
@@ -28,6 +29,7 @@ struct AttemptSettings {
   absl::Duration kill_grace = absl::Seconds(10);
   absl::Duration report_interval = absl::Milliseconds(100);
   int64_t max_output_bytes = int64_t{64} << 30;  // of one file
+  Confinement confinement;
 };
 
 // Fetches the inputs, runs the compile process, stores the outputs and reports, all with the
@@ -59,6 +61,7 @@ class Attempt {
   absl::Status StoreOutput(const std::string& name, const ResultMessage& result);
   absl::Status UploadArtifact(int index);
   void SetUsage(const ExitReport& exit);
+  RunLimits MakeRunLimits(const ConfinementLimits& limits, const ResourceGroup* group) const;
   void Complete();
 
   const v1::Assignment assignment_;

@@ -98,7 +98,7 @@ absl::StatusOr<AttemptDirectory> AttemptDirectory::Create(const std::string& wor
                                                           const std::string& name) {
   AttemptDirectory directory(absl::StrCat(work_dir, "/attempts/", name));
   RemoveTree(directory.path_);
-  for (const char* part : {"model", "calib", "eval", "out", "tmp"}) {
+  for (const char* part : {"model", "calib", "eval", "out", "tmp", "root"}) {
     std::error_code error;
     fs::create_directories(directory.File(part), error);
     if (error) {

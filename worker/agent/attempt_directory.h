@@ -5,6 +5,7 @@
 //                              eval/...     those of the evaluation set
 //                              out/         where the compiler writes
 //                              tmp/         its TMPDIR
+//                              root/        where the sandbox builds its root
 #pragma once
 
 #include <cstdint>

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/check.h"
+#include "worker/sandbox/process_tree.h"
 
 namespace qb::worker {
 namespace {
@@ -67,6 +68,7 @@ struct ExecPlan {
   int stdout_fd;
   int stderr_fd;
   int failure_fd;
+  int failure_flags;  // of the descriptor in the new program
   pid_t parent;
 };
 
@@ -89,7 +91,7 @@ struct ExecPlan {
   }
   const uint64_t no_signals = 0;
   raw(SYS_rt_sigprocmask, SIG_SETMASK, &no_signals, nullptr, sizeof(no_signals));
-  ok = ok && raw(SYS_dup3, plan.failure_fd, 3, O_CLOEXEC) >= 0;
+  ok = ok && raw(SYS_dup3, plan.failure_fd, 3, plan.failure_flags) >= 0;
   ok = ok && raw(SYS_chdir, plan.working_dir) == 0;
   ok = ok && raw(SYS_dup3, plan.null_fd, 0, 0) >= 0;
   ok = ok && raw(SYS_dup3, plan.stdout_fd, 1, 0) >= 0;
@@ -138,9 +140,9 @@ double Seconds(const timeval& time) {
 }  // namespace
 
 std::string ExitReport::ToString() const {
-  std::string how =
-      signal != 0 ? absl::StrCat("ended by signal ", signal, " (", strsignal(signal), ")")
-                  : absl::StrCat("exited with code ", exit_code);
+  std::string how = signal != 0
+                        ? absl::StrCat("ended by signal ", signal, " (", strsignal(signal), ")")
+                        : absl::StrCat("exited with code ", exit_code);
   switch (kind) {
     case Kind::kExited:
     case Kind::kSignalled:
@@ -149,6 +151,11 @@ std::string ExitReport::ToString() const {
       return absl::StrCat("stopped because its run time was over; it ", how);
     case Kind::kKilledByUs:
       return absl::StrCat("stopped on request; it ", how);
+    case Kind::kMemoryLimit:
+    case Kind::kCpuLimit:
+    case Kind::kDiskLimit:
+    case Kind::kOutputLimit:
+      return absl::StrCat("stopped because it went over its limit of ", limit);
   }
   return how;
 }
@@ -174,6 +181,7 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(const ChildOpt
                       .stdout_fd = out.write_end.get(),
                       .stderr_fd = err.write_end.get(),
                       .failure_fd = failure.write_end.get(),
+                      .failure_flags = options.starts_another ? 0 : O_CLOEXEC,
                       .parent = ::getpid()};
   // _Fork runs no handlers of pthread_atfork: gRPC and malloc of other threads are left alone.
   const pid_t pid = ::_Fork();
@@ -185,19 +193,22 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(const ChildOpt
   }
   const int pid_fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
   const int pid_fd_error = errno;
-  std::unique_ptr<ChildProcess> child(
-      new ChildProcess(pid, pid_fd, out.read_end.Release(), err.read_end.Release()));
+  std::unique_ptr<ChildProcess> child(new ChildProcess(
+      pid, pid_fd, out.read_end.Release(), err.read_end.Release(), options.starts_another));
   if (pid_fd < 0) {
     return StartError(program, "pidfd_open", pid_fd_error);
   }
   failure.write_end.Close();
-  int error = 0;
+  std::array<char, 512> report = {};
   ssize_t got = 0;
   do {
-    got = ::read(failure.read_end.get(), &error, sizeof(error));
+    got = ::read(failure.read_end.get(), report.data(), report.size());
   } while (got < 0 && errno == EINTR);
-  if (got == static_cast<ssize_t>(sizeof(error))) {
-    return StartError(program, "exec", error);
+  int error = 0;
+  if (got >= static_cast<ssize_t>(sizeof(error))) {
+    std::memcpy(&error, report.data(), sizeof(error));
+    const std::string step(report.data() + sizeof(error), static_cast<size_t>(got) - sizeof(error));
+    return StartError(program, step.empty() ? "exec" : step, error);
   }
   ::fcntl(child->stdout_fd_, F_SETFL, O_NONBLOCK);
   ::fcntl(child->stderr_fd_, F_SETFL, O_NONBLOCK);
@@ -221,6 +232,14 @@ ChildProcess::~ChildProcess() {
 void ChildProcess::SignalGroup(int signal) const {
   if (!reaped_) {
     ::kill(-pid_, signal);
+  }
+}
+
+void ChildProcess::Kill() const {
+  if (starts_another_ && !reaped_) {
+    ::kill(pid_, sandbox::kKillSignal);
+  } else {
+    SignalGroup(SIGKILL);
   }
 }
 

@@ -16,6 +16,9 @@ struct ChildOptions {
   std::vector<std::string> argv;  // argv[0] is the path of the program
   std::vector<std::string> env;   // "NAME=value", the whole environment
   std::string working_dir;
+  // argv[0] is qbc-sandbox (see worker/sandbox): it starts the real program and tells on descriptor
+  // 3 when it cannot: an errno as an int, then text. It closes 3 once the program runs.
+  bool starts_another = false;
 };
 
 // How a compile process ended.
@@ -25,13 +28,19 @@ struct ExitReport {
     kSignalled,   // by a signal that we did not send
     kTimedOut,    // we ended it because its run time was over
     kKilledByUs,  // we ended it because somebody asked for it
+    // It went over a limit (see RunLimits), and we or the kernel ended it.
+    kMemoryLimit,
+    kCpuLimit,
+    kDiskLimit,
+    kOutputLimit,
   };
   Kind kind = Kind::kExited;
   int exit_code = 0;  // of an exit, also of one after our SIGTERM; -1 after a signal
   int signal = 0;     // the signal that ended it, 0 for an exit
   double wall_s = 0;
   double cpu_s = 0;            // user and system, with the children it waited for
-  int64_t peak_rss_bytes = 0;  // of its largest process
+  int64_t peak_rss_bytes = 0;  // of its largest process, or of all together when that is counted
+  std::string limit;           // what limit it went over, in words
 
   // "exited with code 3", "was ended by signal 11 (Segmentation fault)", ...
   std::string ToString() const;
@@ -62,18 +71,29 @@ class ChildProcess {
   // To every process of the group. Does nothing after Reap.
   void SignalGroup(int signal) const;
 
+  // Ends every process: at once, or through the program that started another, which has ended only
+  // when all of them have.
+  void Kill() const;
+  // Whether Kill leaves the ending to a program, which may fail at it.
+  bool kills_through_another() const { return starts_another_; }
+
   // Kills what is left of the group, waits for the child and tells how it ended; `kind` is kExited
   // or kSignalled. Blocks until the child ended.
   ExitReport Reap();
 
  private:
-  ChildProcess(pid_t pid, int pid_fd, int stdout_fd, int stderr_fd)
-      : pid_(pid), pid_fd_(pid_fd), stdout_fd_(stdout_fd), stderr_fd_(stderr_fd) {}
+  ChildProcess(pid_t pid, int pid_fd, int stdout_fd, int stderr_fd, bool starts_another)
+      : pid_(pid),
+        pid_fd_(pid_fd),
+        stdout_fd_(stdout_fd),
+        stderr_fd_(stderr_fd),
+        starts_another_(starts_another) {}
 
   pid_t pid_ = -1;
   int pid_fd_ = -1;
   int stdout_fd_ = -1;
   int stderr_fd_ = -1;
+  bool starts_another_ = false;
   bool reaped_ = false;
 };
 

@@ -2,11 +2,15 @@
 // to stop it.
 #pragma once
 
+#include <cstdint>
+#include <string>
+
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
 #include "worker/agent/child_process.h"
+#include "worker/agent/resource_group.h"
 #include "worker/agent/stop_signal.h"
 
 namespace qb::worker {
@@ -22,6 +26,17 @@ class ChildOutput {
 struct RunLimits {
   absl::Duration run_timeout = absl::InfiniteDuration();
   absl::Duration kill_grace = absl::Seconds(10);  // between SIGTERM and SIGKILL
+  int64_t output_bytes = 0;                       // on stdout and stderr together; 0: no limit
+  // What may lie in `scratch_folder`; 0: no limit. Looked at every `check_interval`.
+  std::string scratch_folder;
+  int64_t scratch_bytes = 0;
+  int64_t scratch_files = 0;
+  int64_t memory_bytes = 0;                            // of all processes, for what is said of it
+  absl::Duration cpu_time = absl::InfiniteDuration();  // of all processes
+  absl::Duration check_interval = absl::Milliseconds(200);
+  // Counts and holds all processes; the program joins it. Null: what it would count is not limited
+  // here (the sandbox limits each process).
+  const ResourceGroup* group = nullptr;
 };
 
 class ChildRunner {

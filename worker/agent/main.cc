@@ -26,6 +26,7 @@
 #include "worker/agent/attempt_directory.h"
 #include "worker/agent/child_runner.h"
 #include "worker/agent/compiler_binary.h"
+#include "worker/agent/confinement.h"
 #include "worker/agent/gpu_slots.h"
 #include "worker/agent/grpc_worker_stub.h"
 
@@ -83,6 +84,36 @@ AgentOptions MakeOptions(const AgentFlags& flags, const WorkDirectory& work,
   return options;
 }
 
+absl::StatusOr<std::string> SandboxBinary(const AgentFlags& flags) {
+  if (!flags.sandbox_binary.empty()) {
+    return flags.sandbox_binary;
+  }
+  std::error_code error;
+  const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? absl::StatusOr<std::string>(absl::InternalError("/proc/self/exe cannot be read"))
+               : (own.parent_path() / "qbc-sandbox").string();
+}
+
+// Errors: FailedPrecondition when something is required and missing.
+absl::StatusOr<Confinement> ChooseConfinement(const AgentFlags& flags,
+                                              const std::string& work_dir) {
+  Confinement confinement;
+  if (flags.sandbox != "off") {
+    QB_ASSIGN_OR_RETURN(const std::string helper, SandboxBinary(flags));
+    QB_ASSIGN_OR_RETURN(confinement, ProbeConfinement(helper));
+  }
+  if (flags.require_sandbox &&
+      (!confinement.missing.empty() || confinement.groups.kind == GroupParent::Kind::kNone)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "--require-sandbox: not everything can be had here: ", confinement.ToString()));
+  }
+  RemoveStaleGroups(confinement.groups, GroupPrefix(work_dir));
+  confinement.limits.memory_bytes = flags.memory_limit;
+  confinement.limits.scratch_bytes = flags.scratch_limit;
+  confinement.limits.cpu_time = flags.cpu_limit;
+  return confinement;
+}
+
 int WaitForSignal(const sigset_t& signals) {
   int signal = 0;
   sigwait(&signals, &signal);
@@ -91,16 +122,23 @@ int WaitForSignal(const sigset_t& signals) {
 
 absl::Status RunAgent(const AgentFlags& flags, const sigset_t& signals) {
   QB_ASSIGN_OR_RETURN(const std::unique_ptr<WorkerStub> stub, MakeGrpcWorkerStub(flags.server));
-  QB_ASSIGN_OR_RETURN(const std::string compiler, FindCompilerBinary(flags.compiler_binary));
+  QB_ASSIGN_OR_RETURN(std::string compiler, FindCompilerBinary(flags.compiler_binary));
+  // The sandbox shows the folder of the program itself, not that of a link to it.
+  std::error_code error;
+  if (const auto real = std::filesystem::canonical(compiler, error); !error) {
+    compiler = real.string();
+  }
   QB_ASSIGN_OR_RETURN(const WorkDirectory work, WorkDirectory::Open(flags.work_dir));
   QB_ASSIGN_OR_RETURN(const std::string build, QueryCompilerBuild(compiler));
   AgentOptions options = MakeOptions(flags, work, compiler, build);
+  QB_ASSIGN_OR_RETURN(options.attempt.confinement, ChooseConfinement(flags, work.path()));
   QB_ASSIGN_OR_RETURN(options.gpus, MakeGpuInventory(flags.gpus));
   options.gpu_check_interval = flags.gpu_check;
   LogToStderr(LogLevel::kInfo,
               absl::StrCat("worker ", options.worker_id, ", ", flags.slots, " slots, compiler ",
                            build, ", server ", flags.server,
                            ", processes swept at the start: ", work.swept_processes()));
+  LogToStderr(LogLevel::kInfo, options.attempt.confinement.ToString());
   ProcessRunner runner;
   Agent agent(std::move(options), *stub, runner, LogToStderr);
   absl::Status status;
@@ -123,6 +161,29 @@ absl::Status RunAgent(const AgentFlags& flags, const sigset_t& signals) {
   return status;
 }
 
+int Doctor(const AgentFlags& flags) {
+  const absl::StatusOr<std::string> helper = SandboxBinary(flags);
+  const absl::StatusOr<Confinement> found =
+      helper.ok() ? ProbeConfinement(*helper) : absl::StatusOr<Confinement>(helper.status());
+  if (!found.ok()) {
+    std::printf("%-14s %-12s %s\n", "sandbox", "missing",
+                std::string(found.status().message()).c_str());
+    return 1;
+  }
+  for (const sandbox::LayerRow& row : sandbox::kLayers) {
+    std::printf("%-14s %-12s %s\n", std::string(row.name).c_str(),
+                found->layers.Has(row.layer) ? "active" : "missing",
+                absl::StrCat("takes away ", std::string(row.takes_away)).c_str());
+  }
+  const bool groups = found->groups.kind != GroupParent::Kind::kNone;
+  std::printf("%-14s %-12s %s\n", "limits", groups ? "active" : "missing",
+              found->groups.ToString().c_str());
+  if (!found->missing.empty()) {
+    std::printf("why: %s\n", found->missing.c_str());
+  }
+  return groups && found->missing.empty() ? 0 : 1;
+}
+
 int Main(int argc, char** argv) {
   const absl::StatusOr<AgentFlags> flags =
       ParseAgentFlags(absl::MakeConstSpan(argv + 1, static_cast<size_t>(argc - 1)));
@@ -137,6 +198,9 @@ int Main(int argc, char** argv) {
   if (flags->version) {
     std::printf("qbc-worker %s\n", kVersion);
     return 0;
+  }
+  if (flags->doctor) {
+    return Doctor(*flags);
   }
   // Before any thread starts, so that all inherit it and only WaitForSignal takes these.
   sigset_t signals;

@@ -74,6 +74,31 @@ Verdict ErrorVerdict(const ErrorMessage& error) {
   return verdict;
 }
 
+// kNone: it went over no limit.
+FailureCode LimitCode(const ExitReport& exit) {
+  switch (exit.kind) {
+    case ExitReport::Kind::kMemoryLimit:
+      return FailureCode::kMemoryLimit;
+    case ExitReport::Kind::kCpuLimit:
+      return FailureCode::kCpuLimit;
+    case ExitReport::Kind::kDiskLimit:
+      return FailureCode::kDiskLimit;
+    case ExitReport::Kind::kOutputLimit:
+      return FailureCode::kOutputLimit;
+    default:
+      return FailureCode::kNone;
+  }
+}
+
+Verdict LimitVerdict(FailureCode code, const ExitReport& exit, const Transcript& transcript) {
+  Verdict verdict = FailedVerdict(
+      code, absl::StrCat("the compile process was ", exit.ToString(), Where(transcript)));
+  auto& details = *verdict.failure.mutable_details();
+  details["limit"] = exit.limit;
+  details["peak_rss_bytes"] = absl::StrCat(exit.peak_rss_bytes);
+  return verdict;
+}
+
 bool IsCleanResult(const ExitReport& exit, const Transcript& transcript) {
   return exit.signal == 0 && exit.exit_code == 0 && transcript.results() == 1 &&
          transcript.errors() == 0;
@@ -102,6 +127,15 @@ Verdict DecideVerdict(const ExitReport& exit, const Transcript& transcript,
                       const StopSignal& stop) {
   if (stop.abandoned()) {
     return {};
+  }
+  if (exit.signal == SIGSYS) {
+    return FailedVerdict(FailureCode::kSandboxViolation,
+                         absl::StrCat("the compile process made a system call that the sandbox "
+                                      "forbids, and was ended",
+                                      Where(transcript)));
+  }
+  if (const FailureCode code = LimitCode(exit); code != FailureCode::kNone) {
+    return LimitVerdict(code, exit, transcript);
   }
   if (exit.kind == ExitReport::Kind::kTimedOut) {
     return FailedVerdict(FailureCode::kTimeout, absl::StrCat("the compile process was ",

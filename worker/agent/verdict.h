@@ -24,9 +24,9 @@ Verdict LostVerdict(FailureCode code, absl::string_view message);
 // The verdict on a request to stop, when one was made before the process could say anything.
 Verdict StoppedVerdict(const StopSignal& stop);
 
-// Precedence: abandoned, time limit, request to stop (unless the result came first), signal,
-// protocol (exactly one result with exit 0, or exactly one error), exit code. SUCCEEDED means that
-// the outputs may be collected now.
+// Precedence: abandoned, sandbox violation, limits of memory, CPU, disk and output, time limit,
+// request to stop (unless the result came first), signal, protocol (exactly one result with exit 0,
+// or exactly one error), exit code. SUCCEEDED means that the outputs may be collected now.
 Verdict DecideVerdict(const ExitReport& exit, const Transcript& transcript, const StopSignal& stop);
 
 // The verdict when something of the agent's own failed before or after the process ran: `what`
