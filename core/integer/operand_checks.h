@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+
 #include "core/integer/validate_layer.h"
 
 namespace qb::integer::internal {
@@ -29,6 +30,7 @@ struct Operands {
 
 // All answer InvalidArgument with what was found and what is accepted.
 absl::Status CheckRequant(Requant requant);
+absl::Status CheckRequants(const std::vector<Requant>& requants);
 absl::Status CheckClamp(int32_t low, int32_t high, DType dtype = DType::kInt8);
 absl::Status CheckInt8(const Operands& t);
 bool IsCode(const TensorInfo& tensor);
@@ -38,5 +40,9 @@ absl::Status CheckCodes(const Operands& t);
 absl::Status CheckSameType(const Operands& t);
 absl::Status CheckShape(const Operands& t, const std::vector<int64_t>& dims);
 absl::Status CheckRank4(const Operands& t);
+// As many elements in the input as in the output.
+absl::Status CheckSameElements(const Operands& t);
+// A table over an int16 input.
+absl::Status CheckKnots(const LutParams& p, const Operands& t);
 
 }  // namespace qb::integer::internal

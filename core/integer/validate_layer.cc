@@ -82,13 +82,6 @@ bool IsPointwiseConv(const ConvParams& p) {
          p.pad_top == 0 && p.pad_bottom == 0 && p.pad_left == 0 && p.pad_right == 0;
 }
 
-absl::Status CheckRequants(const std::vector<Requant>& requants) {
-  for (const Requant& requant : requants) {
-    QB_RETURN_IF_ERROR(CheckRequant(requant));
-  }
-  return absl::OkStatus();
-}
-
 absl::Status CheckWeights(const ConvParams& p) {
   if (p.weight_bits != 4 && p.weight_bits != 8 && p.weight_bits != 16) {
     return Bad("weights of ", p.weight_bits, " bits; accepted: 4, 8, 16");
@@ -303,34 +296,6 @@ absl::Status CheckKind(const ReduceParams& p, const Operands& t) {
     return CheckShape(t, dims);
   }
   return absl::OkStatus();
-}
-
-absl::Status CheckSameElements(const Operands& t) {
-  if (t.x(0).shape.elements() != t.y().shape.elements()) {
-    return Bad("the input has shape ", t.x(0).shape.ToString(), ", the output ",
-               t.y().shape.ToString(), "; accepted: as many elements");
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckKnots(const LutParams& p, const Operands& t) {
-  QB_RETURN_IF_ERROR(CheckCodes(t));
-  if (p.knots.size() != kLookupKnots || !p.table.empty()) {
-    return Bad("the table of an int16 input has ", p.knots.size(), " knots and ", p.table.size(),
-               " entries; accepted: ", kLookupKnots, " and 0");
-  }
-  for (const int16_t knot : p.knots) {
-    if (knot < -kMostKnot || knot > kMostKnot) {
-      return Bad("a knot is ", knot, "; accepted: magnitudes up to ", kMostKnot);
-    }
-  }
-  const Shape& shape = t.y().shape;
-  const size_t channels = shape.rank() == 0 ? 1 : static_cast<size_t>(shape[shape.rank() - 1]);
-  if (p.requant.size() != 1 && (p.requant.size() != channels || t.x(0).shape != shape)) {
-    return Bad("the table has ", p.requant.size(), " multipliers; accepted: 1, or ", channels,
-               " where input and output have one shape");
-  }
-  return CheckRequants(p.requant);
 }
 
 absl::Status CheckKind(const LutParams& p, const Operands& t) {

@@ -234,6 +234,12 @@ float OutputStep(const ValueScale& output, size_t m) {
   return output.channel_factors.empty() ? output.scale : output.scale * output.channel_factors[m];
 }
 
+// What makes real units of a weight's codes where those of result channel m stand for output.scale,
+// as a reader of the layer alone takes them.
+float WeightScale(const ValueScale& output, size_t m, float scale) {
+  return output.channel_factors.empty() ? scale : scale / output.channel_factors[m];
+}
+
 template <typename Code>
 void QuantizeChannels(const LinearForm& form, const ChannelRules& rules, std::vector<Code>& codes,
                       integer::ConvParams& conv) {
@@ -250,17 +256,17 @@ void QuantizeChannels(const LinearForm& form, const ChannelRules& rules, std::ve
     const QuantizedChannel channel =
         QuantizeChannel({of_channel, form.bias[m], OutputStep(rules.precision.output, m)}, rules,
                         codes.data() + m * products);
-    // Real units of the result's codes, as a reader of the layer alone takes them.
-    conv.weight_scales.push_back(channel.scale * rules.precision.output.scale /
-                                 OutputStep(rules.precision.output, m));
+    const float weight_scale = WeightScale(rules.precision.output, m, channel.scale);
+    conv.weight_scales.push_back(weight_scale);
     if (rules.wide) {
       conv.wide_bias.push_back(channel.bias);
     } else {
       conv.bias.push_back(static_cast<int32_t>(channel.bias));
     }
+    // Of the scales that are written down, so that an export multiplies with the same number.
     conv.requant.push_back(RequantFor(static_cast<double>(rules.precision.input.scale) *
-                                      static_cast<double>(channel.scale) /
-                                      static_cast<double>(OutputStep(rules.precision.output, m))));
+                                      static_cast<double>(weight_scale) /
+                                      static_cast<double>(rules.precision.output.scale)));
   }
 }
 
