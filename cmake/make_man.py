@@ -17,6 +17,8 @@ ENVIRONMENT = {
                    ("QBCOMPILER_PROVENANCE", "0: an .mblt records nothing about where it came from.")],
     "qbc": [("QBC_SERVER", "Address of the server."),
             ("QBC_COMPILER", "The program that compile --local runs, instead of qbcompiler on PATH."),
+            ("QBC_TOKEN_FILE, QBC_TOKEN", "A file with a token for the server, or the token."),
+            ("QBC_TLS_CA, QBC_TLS_CERT, QBC_TLS_KEY", "As --tls-ca, --tls-cert and --tls-key."),
             ("XDG_RUNTIME_DIR", "Without an address, the server is looked for at qbc.sock in there."),
             ("NO_COLOR, TERM, CI", "No colours, no redrawn lines.")],
 }

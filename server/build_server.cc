@@ -3,33 +3,31 @@
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
-#include <grpcpp/impl/service_type.h>
-#include <grpcpp/resource_quota.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
 
-#include <atomic>
 #include <chrono>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
 #include "core/base/status_macros.h"
+#include "server/auth/authenticator.h"
 #include "server/events/watch_hub.h"
 #include "server/http/http_server.h"
 #include "server/http/site.h"
+#include "server/jobs/sqlite_access_index.h"
 #include "server/jobs/sqlite_blob_index.h"
 #include "server/jobs/sqlite_database.h"
 #include "server/jobs/sqlite_statistics.h"
-#include "server/metrics/server_metrics.h"
 #include "server/process/file_lock.h"
+#include "server/rpc/call_gate.h"
+#include "server/rpc/grpc_listener.h"
 #include "server/rpc/listen_address.h"
 #include "server/rpc/rpc_services.h"
 #include "server/runtime/clock.h"
 #include "server/runtime/durable_files.h"
 #include "server/runtime/task_pool.h"
 #include "server/runtime/ticker.h"
+#include "server/server_watch.h"
 #include "server/service/blob_service.h"
 #include "server/service/job_service.h"
 #include "server/service/server_info.h"
@@ -38,9 +36,7 @@
 namespace qb::server {
 namespace {
 
-constexpr size_t kMemoryForCallsBytes = size_t{256} << 20;
-constexpr int kMaxStreamsPerConnection = 1000;
-constexpr int kMinPingIntervalMs = 10'000;
+constexpr int64_t kCredentialRefreshMs = 500;
 
 JobServiceOptions MakeJobOptions(const ServerOptions& options) {
   JobServiceOptions job_options;
@@ -70,89 +66,111 @@ qbc::v1::GetCapabilitiesResponse DescribeServer(const ServerOptions& options) {
   return fixed;
 }
 
-// What the outside may know about the server's own state. Made before the store, which reports to
-// it.
-struct ServerWatch {
-  static constexpr int64_t kLongestTickMs = 10'000;
-
-  // The ticker works through the store: it stands still when that does.
-  absl::Status Alive(int64_t now_ms) const {
-    return now_ms - last_tick_ms < kLongestTickMs
-               ? absl::OkStatus()
-               : absl::UnavailableError("the store has not answered for 10 s");
+// Errors: InvalidArgument for what would let strangers in.
+absl::Status CheckOpenness(const ServerOptions& options, const ListenAddress& listen) {
+  if (listen.unix_path.empty() && !listen.loopback &&
+      !(options.tls.enabled() && options.require_credentials)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--listen: '", options.listen,
+                     "': refused: beyond this machine the server needs --tls-cert, --tls-key and "
+                     "--auth required"));
   }
-
-  absl::Status Ready(const std::string& data_dir, int64_t min_free_bytes) const {
-    if (draining) {
-      return absl::UnavailableError("the server is ending");
-    }
-    if (store_failed) {
-      return absl::UnavailableError("the store has failed");
-    }
-    struct statvfs disk = {};
-    if (statvfs(data_dir.c_str(), &disk) != 0 ||
-        static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize) <
-            static_cast<double>(min_free_bytes)) {
-      return absl::UnavailableError("the disk of the data folder is full");
-    }
-    return absl::OkStatus();
+  if (options.tls.enabled() && !listen.unix_path.empty()) {
+    return absl::InvalidArgumentError("--tls-cert: a unix socket has no TLS");
   }
+  return absl::OkStatus();
+}
 
-  std::atomic<bool> draining = false;
-  std::atomic<bool> store_failed = false;
-  std::atomic<int64_t> last_tick_ms = 0;
-  ServerMetrics metrics;
+// gRPC would take over the socket of a living server without a word.
+absl::Status LockSocket(absl::string_view flag, const ListenAddress& listen,
+                        std::vector<FileLock>& locks) {
+  if (!listen.unix_path.empty()) {
+    QB_ASSIGN_OR_RETURN(FileLock lock, FileLock::Take(listen.unix_path + ".lock",
+                                                      absl::StrCat(flag, " is in use")));
+    locks.push_back(std::move(lock));
+  }
+  return absl::OkStatus();
+}
+
+// What is opened before the server is put together.
+struct Opened {
+  ListenAddress listen;
+  ListenAddress worker_listen;
+  std::vector<FileLock> locks;
+  std::unique_ptr<ServerWatch> watch;
+  std::unique_ptr<SqliteDatabase> database;
 };
+
+// The store reports to `watch`.
+SqliteDatabaseOptions MakeDatabaseOptions(const ServerOptions& options, ServerWatch* watch) {
+  SqliteDatabaseOptions database;
+  database.writer.on_fatal = [watch, tell = options.on_fatal](const absl::Status& cause) {
+    watch->store_failed = true;
+    tell(cause);
+  };
+  database.writer.on_commit = [watch](const CommitTiming& timing) {
+    watch->metrics.OnCommit(
+        {timing.operations, timing.longest_wait, timing.commit, timing.wal_bytes});
+  };
+  return database;
+}
+
+absl::StatusOr<Opened> OpenFiles(const ServerOptions& options) {
+  Opened opened;
+  QB_ASSIGN_OR_RETURN(opened.listen, ParseListenAddress("--listen", options.listen));
+  QB_RETURN_IF_ERROR(CheckOpenness(options, opened.listen));
+  QB_RETURN_IF_ERROR(MakeFolders(options.data_dir));
+  QB_ASSIGN_OR_RETURN(FileLock folder_lock,
+                      FileLock::Take(options.data_dir + "/lock", "--data-dir is in use"));
+  opened.locks.push_back(std::move(folder_lock));
+  QB_RETURN_IF_ERROR(LockSocket("--listen", opened.listen, opened.locks));
+  if (options.require_credentials) {
+    QB_ASSIGN_OR_RETURN(
+        opened.worker_listen,
+        ParseListenAddress("--worker-listen",
+                           options.worker_listen.empty()
+                               ? absl::StrCat("unix:", options.data_dir, "/worker.sock")
+                               : options.worker_listen));
+    QB_RETURN_IF_ERROR(LockSocket("--worker-listen", opened.worker_listen, opened.locks));
+  }
+  opened.watch = std::make_unique<ServerWatch>();
+  QB_ASSIGN_OR_RETURN(opened.database,
+                      SqliteDatabase::Open(options.data_dir + "/qbc.db",
+                                           MakeDatabaseOptions(options, opened.watch.get())));
+  return opened;
+}
 
 // Members stand in the order of their making: each uses only those above it.
 class BuiltServer final : public CompileServer {
  public:
   static absl::StatusOr<std::unique_ptr<BuiltServer>> Build(ServerOptions options) {
-    QB_ASSIGN_OR_RETURN(const ListenAddress listen, ParseListenAddress(options.listen));
-    QB_RETURN_IF_ERROR(MakeFolders(options.data_dir));
-    QB_ASSIGN_OR_RETURN(FileLock folder_lock,
-                        FileLock::Take(options.data_dir + "/lock", "--data-dir is in use"));
-    std::optional<FileLock> socket_lock;
-    if (!listen.unix_path.empty()) {
-      // gRPC would take over the socket of a living server without a word.
-      QB_ASSIGN_OR_RETURN(FileLock lock,
-                          FileLock::Take(listen.unix_path + ".lock", "--listen is in use"));
-      socket_lock.emplace(std::move(lock));
-    }
-    auto watch = std::make_unique<ServerWatch>();
-    SqliteDatabaseOptions database_options;
-    database_options.writer.on_fatal = [watch = watch.get(),
-                                        tell = options.on_fatal](const absl::Status& cause) {
-      watch->store_failed = true;
-      tell(cause);
-    };
-    database_options.writer.on_commit = [watch = watch.get()](const CommitTiming& timing) {
-      watch->metrics.OnCommit(
-          {timing.operations, timing.longest_wait, timing.commit, timing.wal_bytes});
-    };
-    QB_ASSIGN_OR_RETURN(
-        std::unique_ptr<SqliteDatabase> database,
-        SqliteDatabase::Open(options.data_dir + "/qbc.db", std::move(database_options)));
-    auto server = std::unique_ptr<BuiltServer>(
-        new BuiltServer(std::move(options), std::move(folder_lock), std::move(socket_lock),
-                        std::move(watch), std::move(database)));
-    QB_RETURN_IF_ERROR(server->Start(listen));
+    QB_ASSIGN_OR_RETURN(Opened opened, OpenFiles(options));
+    const ListenAddress listen = opened.listen;
+    const ListenAddress worker_listen = opened.worker_listen;
+    auto server =
+        std::unique_ptr<BuiltServer>(new BuiltServer(std::move(options), std::move(opened)));
+    QB_RETURN_IF_ERROR(server->Start(listen, worker_listen));
     return server;
   }
 
   ~BuiltServer() override { Shutdown(absl::ZeroDuration()); }
 
-  const std::string& address() const override { return address_; }
+  const std::string& address() const override { return clients_->address; }
+  const std::string& worker_address() const override {
+    return workers_ != nullptr ? workers_->address : clients_->address;
+  }
   const std::string& http_address() const override { return http_address_; }
 
   void StopGivingWork() override {
     watch_->draining = true;
     dispatcher_.StopGivingWork();
-    grpc_->GetHealthCheckService()->SetServingStatus(false);
+    for (GrpcListener* listener : Listeners()) {
+      listener->grpc->GetHealthCheckService()->SetServingStatus(false);
+    }
   }
 
   void Shutdown(absl::Duration grace) override {
-    if (grpc_ == nullptr) {
+    if (Listeners().empty()) {
       return;
     }
     StopGivingWork();
@@ -161,25 +179,29 @@ class BuiltServer final : public CompileServer {
     if (http_ != nullptr) {
       http_->Shutdown();
     }
-    grpc_->Shutdown(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(grace));
-    grpc_->Wait();
+    const auto deadline = std::chrono::system_clock::now() + absl::ToChronoMilliseconds(grace);
+    for (GrpcListener* listener : Listeners()) {
+      listener->grpc->Shutdown(deadline);
+      listener->grpc->Wait();
+    }
     if (ticker_ != nullptr) {
       ticker_->Stop();
     }
-    grpc_.reset();
+    for (GrpcListener* listener : Listeners()) {
+      listener->grpc.reset();
+    }
     // What reactors have left behind runs before the store goes.
     pool_.Shutdown();
   }
 
  private:
-  BuiltServer(ServerOptions options, FileLock folder_lock, std::optional<FileLock> socket_lock,
-              std::unique_ptr<ServerWatch> watch, std::unique_ptr<SqliteDatabase> database)
+  BuiltServer(ServerOptions options, Opened opened)
       : options_(std::move(options)),
-        folder_lock_(std::move(folder_lock)),
-        socket_lock_(std::move(socket_lock)),
-        watch_(std::move(watch)),
-        database_(std::move(database)),
+        locks_(std::move(opened.locks)),
+        watch_(std::move(opened.watch)),
+        database_(std::move(opened.database)),
         blob_index_(*database_),
+        access_(*database_),
         statistics_(*database_),
         store_(*database_, options_.store),
         logs_(options_.data_dir + "/logs", options_.logs),
@@ -187,10 +209,34 @@ class BuiltServer final : public CompileServer {
         hub_(clock_, WatchLimits().idle_ms),
         dispatcher_(store_, clock_, pool_, options_.dispatch) {}
 
-  absl::Status Start(const ListenAddress& listen) {
+  absl::Status Start(const ListenAddress& listen, const ListenAddress& worker_listen) {
     QB_ASSIGN_OR_RETURN(blobs_,
                         BlobStore::Create(options_.data_dir, blob_index_, clock_, options_.blobs));
+    QB_ASSIGN_OR_RETURN(authenticator_,
+                        Authenticator::Create(CredentialFilePath(options_.data_dir), clock_));
     QB_RETURN_IF_ERROR(dispatcher_.Start());
+    ConnectParts();
+    job_service_ = std::make_unique<JobService>(
+        JobServiceParts{store_, access_, *blobs_, logs_, hub_, dispatcher_, clock_},
+        MakeJobOptions(options_));
+    blob_service_ = std::make_unique<BlobService>(*blobs_, access_, BlobServiceOptions());
+    worker_service_ =
+        std::make_unique<WorkerService>(store_, logs_, dispatcher_, clock_, WorkerServiceOptions());
+    server_info_ = std::make_unique<ServerInfo>(dispatcher_, DescribeServer(options_));
+    grpc::EnableDefaultHealthCheckService(true);
+    if (!options_.require_credentials) {
+      // It answers without asking who calls.
+      grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    }
+    QB_RETURN_IF_ERROR(ListenForClients(listen));
+    if (options_.require_credentials) {
+      QB_RETURN_IF_ERROR(ListenForWorkers(worker_listen));
+    }
+    ticker_ = std::make_unique<Ticker>(options_.tick, [this] { Tick(); });
+    return options_.http_listen.empty() ? absl::OkStatus() : ListenHttp();
+  }
+
+  void ConnectParts() {
     store_.SetCommitListener([this](const CommitNotice& notice) {
       hub_.Notify(notice.executions);
       if (notice.jobs_changed) {
@@ -201,31 +247,38 @@ class BuiltServer final : public CompileServer {
       }
     });
     logs_.SetListener([this](int64_t execution) { hub_.Notify({execution}); });
-    job_service_ = std::make_unique<JobService>(
-        JobServiceParts{store_, *blobs_, logs_, hub_, dispatcher_, clock_},
-        MakeJobOptions(options_));
-    blob_service_ = std::make_unique<BlobService>(*blobs_, BlobServiceOptions());
-    worker_service_ =
-        std::make_unique<WorkerService>(store_, logs_, dispatcher_, clock_, WorkerServiceOptions());
-    server_info_ = std::make_unique<ServerInfo>(dispatcher_, DescribeServer(options_));
-    rpcs_.push_back(MakeJobRpc(*job_service_, pool_));
-    rpcs_.push_back(MakeBlobRpc(*blob_service_, pool_));
-    rpcs_.push_back(MakeWorkerRpc(*worker_service_, pool_));
-    rpcs_.push_back(MakeServerInfoRpc(*server_info_, pool_));
-    QB_RETURN_IF_ERROR(Listen(listen));
-    ticker_ = std::make_unique<Ticker>(options_.tick, [this] {
-      dispatcher_.Tick();
-      hub_.Tick();
-      watch_->last_tick_ms = clock_.MonotonicMs();
-    });
-    return options_.http_listen.empty() ? absl::OkStatus() : ListenHttp();
+  }
+
+  absl::Status ListenForClients(const ListenAddress& listen) {
+    auto listener = std::make_unique<GrpcListener>(
+        listen, options_.require_credentials ? CallGate(*authenticator_) : CallGate(Caller()));
+    QB_ASSIGN_OR_RETURN(listener->credentials, MakeServerCredentials(options_.tls));
+    const RpcParts parts{pool_, listener->gate};
+    listener->services.push_back(MakeJobRpc(*job_service_, parts));
+    listener->services.push_back(MakeBlobRpc(*blob_service_, parts));
+    listener->services.push_back(MakeServerInfoRpc(*server_info_, parts));
+    if (!options_.require_credentials) {
+      listener->services.push_back(MakeWorkerRpc(*worker_service_, parts));
+    }
+    QB_RETURN_IF_ERROR(BindListener("--listen", *listener));
+    clients_ = std::move(listener);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<Caller> CallerOf(const HttpRequest& request) const {
+    if (!options_.require_credentials) {
+      return Caller();
+    }
+    return authenticator_->Authenticate({request.authorization, {}});
   }
 
   absl::Status ListenHttp() {
     QB_ASSIGN_OR_RETURN(const ListenAddress listen,
-                        ParseListenAddress(options_.http_listen, "--http-listen"));
-    if (!listen.unix_path.empty()) {
-      return absl::InvalidArgumentError("--http-listen: expected 127.0.0.1:PORT");
+                        ParseListenAddress("--http-listen", options_.http_listen));
+    if (!listen.loopback) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--http-listen: '", options_.http_listen,
+                       "': expected 127.0.0.1:PORT or [::1]:PORT: it has no TLS"));
     }
     watch_->last_tick_ms = clock_.MonotonicMs();
     QB_RETURN_IF_ERROR(
@@ -233,9 +286,8 @@ class BuiltServer final : public CompileServer {
                                options_.data_dir, options_.version}));
     SiteParts parts{
         {*job_service_, *blob_service_, *server_info_, statistics_, clock_,
-         [](const HttpRequest&) {
-           return Caller{};  // as CallerOf for gRPC: one tenant until there are tokens
-         }},
+         [this](const HttpRequest& request) { return CallerOf(request); },
+         [this](const Caller& caller) { return authenticator_->StillGood(caller); }},
         [this] { return watch_->Alive(clock_.MonotonicMs()); },
         [this] { return watch_->Ready(options_.data_dir, options_.blobs.min_free_bytes); },
         [this] { return watch_->metrics.Scrape(); }};
@@ -250,43 +302,62 @@ class BuiltServer final : public CompileServer {
     return absl::OkStatus();
   }
 
-  absl::Status Listen(const ListenAddress& listen) {
-    grpc::EnableDefaultHealthCheckService(true);
-    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-    grpc::ServerBuilder builder;
-    grpc::ResourceQuota quota("qbc-server");
-    quota.Resize(kMemoryForCallsBytes);
-    builder.SetResourceQuota(quota);
-    // Off: two servers would share a port, and each would see half of the calls.
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-    builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsPerConnection);
-    builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
-                               kMinPingIntervalMs);
-    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-    int port = 0;
-    builder.AddListeningPort(listen.ToGrpc(), grpc::InsecureServerCredentials(), &port);
-    for (const auto& rpc : rpcs_) {
-      builder.RegisterService(rpc.get());
+  absl::Status ListenForWorkers(const ListenAddress& listen) {
+    const bool by_reach = !listen.unix_path.empty() || !options_.worker_client_ca.empty();
+    TlsFiles tls;
+    if (listen.unix_path.empty()) {
+      tls = options_.tls;
+      tls.client_ca = options_.worker_client_ca;
+      if (!tls.enabled() && (!listen.loopback || by_reach)) {
+        return absl::InvalidArgumentError(
+            "--worker-listen: beyond this machine, and with --worker-client-ca, it needs "
+            "--tls-cert and --tls-key");
+      }
     }
-    // The socket is made with the mode that the mask leaves: 0600, from its first moment.
-    const mode_t mask = umask(0177);
-    grpc_ = builder.BuildAndStart();
-    umask(mask);
-    if (grpc_ == nullptr) {
-      return absl::UnavailableError(
-          absl::StrCat("--listen: cannot listen on '", listen.ToGrpc(), "': is it in use?"));
-    }
-    address_ = listen.unix_path.empty() ? absl::StrCat(listen.host, ":", port) : listen.ToGrpc();
+    auto listener = std::make_unique<GrpcListener>(
+        listen, by_reach ? CallGate(WorkerCaller()) : CallGate(*authenticator_));
+    QB_ASSIGN_OR_RETURN(listener->credentials, MakeServerCredentials(tls));
+    const RpcParts parts{pool_, listener->gate};
+    listener->services.push_back(MakeWorkerRpc(*worker_service_, parts));
+    listener->services.push_back(MakeBlobRpc(*blob_service_, parts));
+    QB_RETURN_IF_ERROR(BindListener("--worker-listen", *listener));
+    workers_ = std::move(listener);
     return absl::OkStatus();
   }
 
+  // Those that listen.
+  std::vector<GrpcListener*> Listeners() const {
+    std::vector<GrpcListener*> listeners;
+    for (GrpcListener* listener : {clients_.get(), workers_.get()}) {
+      if (listener != nullptr && listener->grpc != nullptr) {
+        listeners.push_back(listener);
+      }
+    }
+    return listeners;
+  }
+
+  void Tick() {
+    dispatcher_.Tick();
+    hub_.Tick();
+    const int64_t now_ms = clock_.MonotonicMs();
+    watch_->last_tick_ms = now_ms;
+    if (now_ms >= next_refresh_ms_) {
+      next_refresh_ms_ = now_ms + kCredentialRefreshMs;
+      const absl::Status refreshed = authenticator_->Refresh();
+      if (!refreshed.ok() && refreshed != last_refresh_) {
+        options_.log(LogLevel::kError, absl::StrCat("credentials: ", refreshed.message()));
+      }
+      last_refresh_ = refreshed;
+    }
+  }
+
   const ServerOptions options_;
-  const FileLock folder_lock_;
-  const std::optional<FileLock> socket_lock_;
+  const std::vector<FileLock> locks_;
   const SystemClock clock_;
   const std::unique_ptr<ServerWatch> watch_;
   const std::unique_ptr<SqliteDatabase> database_;
   SqliteBlobIndex blob_index_;
+  SqliteAccessIndex access_;
   SqliteStatistics statistics_;
   SqliteJobStore store_;
   AttemptLogs logs_;
@@ -294,15 +365,17 @@ class BuiltServer final : public CompileServer {
   WatchHub hub_;
   Dispatcher dispatcher_;
   std::unique_ptr<BlobStore> blobs_;
+  std::unique_ptr<Authenticator> authenticator_;
   std::unique_ptr<JobService> job_service_;
   std::unique_ptr<BlobService> blob_service_;
   std::unique_ptr<WorkerService> worker_service_;
   std::unique_ptr<ServerInfo> server_info_;
-  std::vector<std::unique_ptr<grpc::Service>> rpcs_;
-  std::unique_ptr<grpc::Server> grpc_;
+  std::unique_ptr<GrpcListener> clients_;
+  std::unique_ptr<GrpcListener> workers_;  // null: agents call through clients_
+  int64_t next_refresh_ms_ = 0;            // the ticker's alone
+  absl::Status last_refresh_;              // likewise
   std::unique_ptr<Ticker> ticker_;
   std::unique_ptr<HttpServer> http_;
-  std::string address_;
   std::string http_address_;
 };
 

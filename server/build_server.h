@@ -15,6 +15,7 @@
 #include "server/blobs/blob_store.h"
 #include "server/dispatch/dispatcher.h"
 #include "server/jobs/sqlite_job_store.h"
+#include "server/rpc/server_credentials.h"
 #include "server/service/job_spec_check.h"
 
 namespace qb::server {
@@ -22,8 +23,18 @@ namespace qb::server {
 struct ServerOptions {
   // Holds the database, blobs, uploads and logs; made when it is not there. One server at a time.
   std::string data_dir;
-  // "unix:/path" (mode 0600) or "127.0.0.1:PORT", port 0 for any.
+  // "unix:/path" (mode 0600) or "HOST:PORT", port 0 for any. Other hosts than this machine need TLS
+  // and credentials.
   std::string listen;
+  TlsFiles tls;  // of `listen`, when that is no unix socket
+  // Callers show a credential of <data_dir>/credentials.json, and the agents of workers come on
+  // worker_listen. Off: everybody who can connect is one tenant with every right, agents included.
+  bool require_credentials = false;
+  // Where the agents come when credentials are required. "": unix:<data_dir>/worker.sock. On a unix
+  // socket whoever can connect is an agent; on a port an agent shows a certificate of
+  // worker_client_ca or, without that, a token with the scope work.
+  std::string worker_listen;
+  std::string worker_client_ca;
   // "127.0.0.1:PORT" of the HTTP listener: dashboard, read API, health, metrics. "": none.
   std::string http_listen;
   std::string version;  // of this program
@@ -52,6 +63,8 @@ class CompileServer {
 
   // Where it listens, as a client takes it: "unix:/path" or "127.0.0.1:4711".
   virtual const std::string& address() const = 0;
+  // Where agents of workers connect: address(), or one of their own.
+  virtual const std::string& worker_address() const = 0;
   // "http://127.0.0.1:8080", or "" without an HTTP listener.
   virtual const std::string& http_address() const = 0;
   // Gives out no more work and says in its health that it is going.

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <atomic>
+#include <iostream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -22,6 +23,7 @@
 #include "server/jobs/sqlite_connection.h"
 #include "server/process/local_agents.h"
 #include "server/server_flags.h"
+#include "server/token_command.h"
 
 namespace qb::server {
 namespace {
@@ -97,7 +99,7 @@ absl::Status Serve(ServerFlags flags, const sigset_t& signals, std::atomic<bool>
   QB_ASSIGN_OR_RETURN(std::unique_ptr<CompileServer> server, BuildServer(flags.server));
   std::unique_ptr<LocalAgents> agents;
   if (flags.local_workers > 0) {
-    QB_ASSIGN_OR_RETURN(agents, StartAgents(flags, server->address()));
+    QB_ASSIGN_OR_RETURN(agents, StartAgents(flags, server->worker_address()));
   }
   QB_RETURN_IF_ERROR(Announce(flags, server->address(), server->http_address()));
   LogToStderr(LogLevel::kInfo, absl::StrCat("listening on ", server->address()));
@@ -113,6 +115,9 @@ absl::Status Serve(ServerFlags flags, const sigset_t& signals, std::atomic<bool>
 }
 
 int Main(const std::vector<std::string>& arguments) {
+  if (!arguments.empty() && arguments[0] == "token") {
+    return RunTokenCommand({arguments.begin() + 1, arguments.end()}, std::cout, std::cerr);
+  }
   if (!arguments.empty() && arguments[0] == kRunAgentFlag) {
     return RunAgent({arguments.begin() + 1, arguments.end()});
   }

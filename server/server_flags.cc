@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <random>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
@@ -20,8 +21,23 @@ constexpr auto kFlags = std::to_array<FlagDef>({
     {"data-dir", 0, FlagKind::kValue, "DIR",
      "Where jobs, files and logs are kept; made when it is not there. Needed."},
     {"listen", 0, FlagKind::kValue, "ADDRESS",
-     "unix:/path (mode 0600) or 127.0.0.1:PORT, port 0 for any free one. Other hosts are refused. "
-     "Default: unix:DIR/qbc.sock. The address is printed as one line when the server is ready."},
+     "unix:/path (mode 0600) or HOST:PORT, port 0 for any free one; 0.0.0.0 and [::] are every "
+     "address of the machine. Beyond the machine itself it needs TLS. Default: unix:DIR/qbc.sock. "
+     "The address is printed as one line when the server is ready."},
+    {"auth", 0, FlagKind::kValue, "HOW",
+     "required: callers show a token or a registered certificate (qbc-server token). none: who can "
+     "connect may do everything; only on a unix socket and on 127.0.0.1. Default: none on a unix "
+     "socket, required elsewhere."},
+    {"tls-cert", 0, FlagKind::kValue, "FILE", "Certificate chain of the server, PEM."},
+    {"tls-key", 0, FlagKind::kValue, "FILE", "Its private key, PEM."},
+    {"tls-client-ca", 0, FlagKind::kValue, "FILE",
+     "Clients must show a certificate of one of these, PEM. Default: they show none."},
+    {"worker-listen", 0, FlagKind::kValue, "ADDRESS",
+     "Where worker agents connect when --auth is required: a unix socket (mode 0600, who can "
+     "connect is a worker) or HOST:PORT. Default: unix:DIR/worker.sock."},
+    {"worker-client-ca", 0, FlagKind::kValue, "FILE",
+     "On HOST:PORT a worker agent shows a certificate of one of these, PEM. Default: a token with "
+     "the scope work."},
     {"port-file", 0, FlagKind::kValue, "FILE", "Also write the address to this file."},
     {"http-listen", 0, FlagKind::kValue, "ADDRESS",
      "127.0.0.1:PORT of a second listener, for browsers and Prometheus: the dashboard, a read API, "
@@ -91,6 +107,33 @@ absl::Status ReadNumbers(const ParsedFlags& flags, ServerFlags& out) {
   return absl::OkStatus();
 }
 
+absl::Status ReadAccess(const ParsedFlags& flags, ServerOptions& server) {
+  const std::string how = flags.Has("auth")                          ? flags.Get("auth")
+                          : absl::StartsWith(server.listen, "unix:") ? "none"
+                                                                     : "required";
+  if (how != "none" && how != "required") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--auth: '", how, "': expected none or required"));
+  }
+  server.require_credentials = how == "required";
+  server.tls.certificate_chain = flags.Get("tls-cert");
+  server.tls.private_key = flags.Get("tls-key");
+  server.tls.client_ca = flags.Get("tls-client-ca");
+  if (flags.Has("tls-cert") != flags.Has("tls-key")) {
+    return absl::InvalidArgumentError("--tls-cert and --tls-key: expected both or neither");
+  }
+  if (flags.Has("tls-client-ca") && !flags.Has("tls-cert")) {
+    return absl::InvalidArgumentError("--tls-client-ca: needs --tls-cert and --tls-key");
+  }
+  server.worker_listen = flags.Get("worker-listen");
+  server.worker_client_ca = flags.Get("worker-client-ca");
+  if (!server.require_credentials &&
+      (flags.Has("worker-listen") || flags.Has("worker-client-ca"))) {
+    return absl::InvalidArgumentError("--worker-listen: needs --auth required");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<ServerFlags> ParseServerFlags(absl::Span<const std::string> arguments,
@@ -112,6 +155,7 @@ absl::StatusOr<ServerFlags> ParseServerFlags(absl::Span<const std::string> argum
   out.server.data_dir = Absolute(flags.Get("data-dir"));
   out.server.listen = flags.Has("listen") ? flags.Get("listen")
                                           : absl::StrCat("unix:", out.server.data_dir, "/qbc.sock");
+  QB_RETURN_IF_ERROR(ReadAccess(flags, out.server));
   out.server.targets = BuiltInTargets();
   if (flags.Has("targets")) {
     out.server.targets = absl::StrSplit(flags.Get("targets"), ',', absl::SkipEmpty());
@@ -136,8 +180,9 @@ absl::StatusOr<ServerFlags> ParseServerFlags(absl::Span<const std::string> argum
 
 std::string ServerUsage() {
   return absl::StrCat(
-      "Usage: qbc-server --data-dir DIR [flags]\n\nThe server of the compile "
-      "service. SIGTERM ends it in order: exit code 0.\n\n",
+      "Usage: qbc-server --data-dir DIR [flags]\n"
+      "       qbc-server token create|list|revoke --data-dir DIR [flags]\n\n"
+      "The server of the compile service. SIGTERM ends it in order: exit code 0.\n\n",
       FormatFlags(kFlags, 100));
 }
 

@@ -24,12 +24,13 @@ absl::Span<const Command> AllCommands() {
       LogsCommand(),
       CancelCommand(),
       DownloadCommand(),
+      ShareCommand(),
       StatusCommand(),
+      LoginCommand(),
+      WhoamiCommand(),
       CompletionCommand(),
       VersionCommand(),
       NotYet("retry", "Run a job that failed again"),
-      NotYet("share", "Let others read a job"),
-      NotYet("login", "Store a token for a server"),
   });
   return commands;
 }

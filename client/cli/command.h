@@ -37,7 +37,10 @@ const Command& WaitCommand();
 const Command& LogsCommand();
 const Command& CancelCommand();
 const Command& DownloadCommand();
+const Command& ShareCommand();
 const Command& StatusCommand();
+const Command& LoginCommand();
+const Command& WhoamiCommand();
 const Command& CompletionCommand();
 const Command& VersionCommand();
 

@@ -48,14 +48,15 @@ int main(int argc, char** argv) {
   qb::client::Interruption interruption;
   const qb::client::InterruptSignals signals(&interruption);
   qb::client::CliEnvironment environment;
+  environment.in = &std::cin;
   environment.out = &std::cout;
   environment.err = &std::cerr;
   environment.get_env = GetEnv;
   environment.err_is_terminal = ::isatty(STDERR_FILENO) == 1;
   environment.columns = TerminalColumns();
   environment.interruption = &interruption;
-  environment.create_stub = [](const std::string& address) {
-    return qb::client::CreateGrpcStub(address);
+  environment.create_stub = [](const qb::client::ServerAccess& access) {
+    return qb::client::CreateGrpcStub(access);
   };
   environment.execute = Execute;
   return qb::client::RunQbc(std::vector<std::string>(argv + 1, argv + argc), environment);

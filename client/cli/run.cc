@@ -36,7 +36,8 @@ std::string Overview() {
 
 std::vector<FlagDef> FlagsOf(const Command& command) {
   std::vector<FlagDef> flags(command.flags.begin(), command.flags.end());
-  flags.insert(flags.end(), SharedFlags().begin(), SharedFlags().end());
+  const std::vector<FlagDef> shared = SharedFlags();
+  flags.insert(flags.end(), shared.begin(), shared.end());
   return flags;
 }
 

@@ -1,7 +1,5 @@
 #include "client/cli/session.h"
 
-#include <unistd.h>
-
 #include <array>
 #include <utility>
 
@@ -18,9 +16,6 @@ namespace qb::client {
 namespace {
 
 constexpr auto kSharedFlags = std::to_array<FlagDef>({
-    {"server", 0, FlagKind::kValue, "ADDRESS",
-     "The compile server: unix:/path, /path or host:port. Default: $QBC_SERVER, else the socket "
-     "qbc.sock in $XDG_RUNTIME_DIR (in /tmp/qbc-<uid> without that)."},
     {"connect-timeout", 0, FlagKind::kValue, "TIME",
      "How long a server that cannot be reached is tried before giving up. Default: 10s."},
     {"json", 0, FlagKind::kSwitch, "",
@@ -47,6 +42,8 @@ absl::string_view HintOf(const absl::Status& status, const std::string& address,
   if (ExitCodeOf(status) == kExitUnavailable) {
     storage = absl::StrCat("is a server running at ", address,
                            "? Start one with qbc-server, or name another with --server");
+  } else if (status.code() == absl::StatusCode::kUnauthenticated) {
+    storage = "the server wants a token: qbc login, --token-file or QBC_TOKEN_FILE";
   } else if (ExitCodeOf(status) == kExitUsage) {
     storage = "see --help";
   }
@@ -55,18 +52,10 @@ absl::string_view HintOf(const absl::Status& status, const std::string& address,
 
 }  // namespace
 
-absl::Span<const FlagDef> SharedFlags() { return kSharedFlags; }
-
-std::string ServerAddress(const CliEnvironment& environment, const std::string& flag) {
-  if (!flag.empty()) {
-    return flag;
-  }
-  if (std::string address = environment.get_env("QBC_SERVER"); !address.empty()) {
-    return address;
-  }
-  const std::string folder = environment.get_env("XDG_RUNTIME_DIR");
-  return absl::StrCat("unix:", folder.empty() ? absl::StrCat("/tmp/qbc-", ::getuid()) : folder,
-                      "/qbc.sock");
+std::vector<FlagDef> SharedFlags() {
+  std::vector<FlagDef> flags(AccessFlags().begin(), AccessFlags().end());
+  flags.insert(flags.end(), kSharedFlags.begin(), kSharedFlags.end());
+  return flags;
 }
 
 void PrintError(const CliEnvironment& environment, absl::string_view code,
@@ -87,21 +76,21 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(const CliEnvironment& e
   QB_ASSIGN_OR_RETURN(const ViewKind kind, ChooseView(environment, flags.Get("progress"), json));
   RetryPolicy retry = environment.retry;
   QB_ASSIGN_OR_RETURN(retry.budget, flags.GetDuration("connect-timeout", retry.budget));
-  return std::unique_ptr<Session>(new Session(environment, json,
-                                              ServerAddress(environment, flags.Get("server")),
-                                              retry, CreateProgressView(kind, environment)));
+  QB_ASSIGN_OR_RETURN(ServerAccess access, ChooseAccess(environment, flags));
+  return std::unique_ptr<Session>(new Session(environment, json, std::move(access), retry,
+                                              CreateProgressView(kind, environment)));
 }
 
-Session::Session(const CliEnvironment& environment, bool json, std::string address,
+Session::Session(const CliEnvironment& environment, bool json, ServerAccess access,
                  const RetryPolicy& retry, std::unique_ptr<ProgressView> view)
     : environment_(environment),
       json_(json),
-      address_(std::move(address)),
+      access_(std::move(access)),
       retry_(retry),
       view_(std::move(view)) {}
 
 absl::StatusOr<std::unique_ptr<Connection>> Session::NewConnection(Interruption* interruption) {
-  absl::StatusOr<std::unique_ptr<Stub>> stub = environment_.create_stub(address_);
+  absl::StatusOr<std::unique_ptr<Stub>> stub = environment_.create_stub(access_);
   if (!stub.ok()) {
     return WithExitCode(stub.status(), kExitUsage);
   }
@@ -155,7 +144,7 @@ int Session::ReportError(const absl::Status& status) {
   std::string message;
   const std::string name = ErrorName(status, &message);
   std::string hint;
-  HintOf(status, address_, hint);
+  HintOf(status, access_.address, hint);
   if (json_) {
     Json violations = Json::Array();
     Json answer = Json::Object();

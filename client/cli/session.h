@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -11,6 +12,7 @@
 
 #include "client/cli/environment.h"
 #include "client/cli/progress_view.h"
+#include "client/cli/server_access.h"
 #include "client/cpp/connection.h"
 #include "core/base/flags.h"
 #include "core/base/json.h"
@@ -18,11 +20,8 @@
 
 namespace qb::client {
 
-// --server, --json, --progress and --help: every command has them.
-absl::Span<const FlagDef> SharedFlags();
-
-// The address of the server: the flag, QBC_SERVER, or the socket in the user's runtime folder.
-std::string ServerAddress(const CliEnvironment& environment, const std::string& flag);
+// --server and what goes with it, --json, --progress and --help: every command has them.
+std::vector<FlagDef> SharedFlags();
 
 // One run of one command. One thread, but for the callbacks of uploads, which are serialized here.
 class Session {
@@ -33,6 +32,7 @@ class Session {
 
   const CliEnvironment& environment() const { return environment_; }
   bool json() const { return json_; }
+  const ServerAccess& access() const { return access_; }
   ProgressView& view() { return *view_; }
 
   // The connection of the command, made at the first use. Errors: usage, for a malformed address.
@@ -52,14 +52,14 @@ class Session {
   int ReportError(const absl::Status& status);
 
  private:
-  Session(const CliEnvironment& environment, bool json, std::string address,
+  Session(const CliEnvironment& environment, bool json, ServerAccess access,
           const RetryPolicy& retry, std::unique_ptr<ProgressView> view);
 
   absl::StatusOr<std::unique_ptr<Connection>> NewConnection(Interruption* interruption);
 
   const CliEnvironment& environment_;
   const bool json_;
-  const std::string address_;
+  const ServerAccess access_;
   const RetryPolicy retry_;
   std::unique_ptr<ProgressView> view_;
   absl::Mutex view_mutex_;  // uploads report from several threads

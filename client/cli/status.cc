@@ -32,6 +32,7 @@ Json ToJson(const qbc::v1::GetCapabilitiesResponse& capabilities) {
       .Set("server_version", capabilities.server_version())
       .Set("targets", std::move(targets))
       .Set("workers", std::move(workers))
+      .Set("worker_count", capabilities.worker_count())
       .Set("max_blob_bytes", capabilities.limits().max_blob_bytes())
       .Set("max_queued_jobs", capabilities.limits().max_queued_jobs());
 }
@@ -41,7 +42,9 @@ std::string ToText(const qbc::v1::GetCapabilitiesResponse& capabilities) {
       absl::StrCat("server:  ", PrintableLine(capabilities.server_version()), ", API ",
                    PrintableLine(capabilities.api_version()), "\n",
                    "targets: ", PrintableLine(absl::StrJoin(capabilities.targets(), ", ")), "\n");
-  if (capabilities.workers().empty()) {
+  if (capabilities.worker_count() > 0 && capabilities.workers().empty()) {
+    absl::StrAppend(&text, "workers: ", capabilities.worker_count(), " connected\n");
+  } else if (capabilities.workers().empty()) {
     absl::StrAppend(&text, "workers: none is connected; jobs wait\n");
   }
   for (const qbc::v1::WorkerSummary& worker : capabilities.workers()) {

@@ -85,6 +85,19 @@ absl::StatusOr<qbc::v1::GetCapabilitiesResponse> Connection::GetCapabilities() {
       [&](const CallOptions& options) { return stub_->GetCapabilities(options); });
 }
 
+absl::StatusOr<qbc::v1::JobShares> Connection::SetShare(const std::string& job_id,
+                                                        const std::string& tenant, bool shared) {
+  qbc::v1::ShareJobRequest share;
+  share.set_job_id(job_id);
+  share.set_tenant(tenant);
+  qbc::v1::UnshareJobRequest unshare;
+  unshare.set_job_id(job_id);
+  unshare.set_tenant(tenant);
+  return Retry<qbc::v1::JobShares>(options_.interruption, [&](const CallOptions& options) {
+    return shared ? stub_->ShareJob(share, options) : stub_->UnshareJob(unshare, options);
+  });
+}
+
 absl::StatusOr<qbc::v1::Job> Connection::CancelJob(const qbc::v1::CancelJobRequest& request) {
   return Retry<qbc::v1::Job>(
       nullptr, [&](const CallOptions& options) { return stub_->CancelJob(request, options); });

@@ -40,6 +40,9 @@ class Connection {
       const qbc::v1::FindMissingBlobsRequest& request);
   absl::StatusOr<qbc::v1::QueryWriteResponse> QueryWrite(const qbc::v1::QueryWriteRequest& request);
   absl::StatusOr<qbc::v1::GetCapabilitiesResponse> GetCapabilities();
+  // Lets `tenant` read the job, or no longer. Returns who may read it now.
+  absl::StatusOr<qbc::v1::JobShares> SetShare(const std::string& job_id, const std::string& tenant,
+                                              bool shared);
   // Not ended by the interruption: it is what an interruption may lead to.
   absl::StatusOr<qbc::v1::Job> CancelJob(const qbc::v1::CancelJobRequest& request);
 

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 
+#include "core/base/atomic_file.h"
 #include "core/base/status_macros.h"
 #include "proto/google/rpc/status.pb.h"
 #include "proto/qbc/v1/blob_service.grpc.pb.h"
@@ -45,16 +46,20 @@ bool IsBrokenTransport(const grpc::Status& status) {
 // synchronous channel makes progress only while somebody waits on it, so calls that fail at once
 // while the server restarts would leave the new connection to a poller that wakes every 5 s.
 constexpr std::chrono::seconds kConnectWait(1);
+constexpr int64_t kMaxPemBytes = int64_t{4} << 20;
 
 // A context with the options applied, on a channel that is connected if it can be; interruption
 // cancels the call.
 class CallContext {
  public:
-  CallContext(const CallOptions& options, grpc::Channel& channel)
+  CallContext(const CallOptions& options, grpc::Channel& channel, const std::string& authorization)
       : interruption_(options.interruption),
         on_interrupt_(options.interruption, [this] { context_.TryCancel(); }) {
     if (channel.GetState(/*try_to_connect=*/true) != GRPC_CHANNEL_READY) {
       channel.WaitForConnected(std::chrono::system_clock::now() + kConnectWait);
+    }
+    if (!authorization.empty()) {
+      context_.AddMetadata("authorization", authorization);
     }
     if (options.timeout != absl::InfiniteDuration()) {
       context_.set_deadline(std::chrono::system_clock::now() +
@@ -114,15 +119,16 @@ absl::Status Drain(CallContext& context, Reader& reader, Response response,
 
 class GrpcStub final : public Stub {
  public:
-  explicit GrpcStub(const std::shared_ptr<grpc::Channel>& channel)
-      : channel_(channel),
+  GrpcStub(const std::shared_ptr<grpc::Channel>& channel, const std::string& token)
+      : authorization_(token.empty() ? "" : absl::StrCat("Bearer ", token)),
+        channel_(channel),
         jobs_(JobService::NewStub(channel)),
         blobs_(BlobService::NewStub(channel)),
         info_(ServerInfo::NewStub(channel)) {}
 
   absl::StatusOr<qbc::v1::SubmitJobResponse> SubmitJob(const qbc::v1::SubmitJobRequest& request,
                                                        const CallOptions& options) override {
-    CallContext context(options, *channel_);
+    CallContext context(options, *channel_, authorization_);
     qbc::v1::SubmitJobResponse response;
     const grpc::Status status = jobs_->SubmitJob(context.get(), request, &response);
     return context.Convert(status, std::move(response));
@@ -130,7 +136,7 @@ class GrpcStub final : public Stub {
 
   absl::StatusOr<qbc::v1::ValidateJobResponse> ValidateJob(
       const qbc::v1::ValidateJobRequest& request, const CallOptions& options) override {
-    CallContext context(options, *channel_);
+    CallContext context(options, *channel_, authorization_);
     qbc::v1::ValidateJobResponse response;
     const grpc::Status status = jobs_->ValidateJob(context.get(), request, &response);
     return context.Convert(status, std::move(response));
@@ -138,7 +144,7 @@ class GrpcStub final : public Stub {
 
   absl::StatusOr<qbc::v1::Job> GetJob(const qbc::v1::GetJobRequest& request,
                                       const CallOptions& options) override {
-    CallContext context(options, *channel_);
+    CallContext context(options, *channel_, authorization_);
     qbc::v1::Job response;
     const grpc::Status status = jobs_->GetJob(context.get(), request, &response);
     return context.Convert(status, std::move(response));
@@ -146,7 +152,7 @@ class GrpcStub final : public Stub {
 
   absl::StatusOr<qbc::v1::ListJobsResponse> ListJobs(const qbc::v1::ListJobsRequest& request,
                                                      const CallOptions& options) override {
-    CallContext context(options, *channel_);
+    CallContext context(options, *channel_, authorization_);
     qbc::v1::ListJobsResponse response;
     const grpc::Status status = jobs_->ListJobs(context.get(), request, &response);
     return context.Convert(status, std::move(response));
@@ -154,15 +160,31 @@ class GrpcStub final : public Stub {
 
   absl::StatusOr<qbc::v1::Job> CancelJob(const qbc::v1::CancelJobRequest& request,
                                          const CallOptions& options) override {
-    CallContext context(options, *channel_);
+    CallContext context(options, *channel_, authorization_);
     qbc::v1::Job response;
     const grpc::Status status = jobs_->CancelJob(context.get(), request, &response);
     return context.Convert(status, std::move(response));
   }
 
+  absl::StatusOr<qbc::v1::JobShares> ShareJob(const qbc::v1::ShareJobRequest& request,
+                                              const CallOptions& options) override {
+    CallContext context(options, *channel_, authorization_);
+    qbc::v1::JobShares response;
+    const grpc::Status status = jobs_->ShareJob(context.get(), request, &response);
+    return context.Convert(status, std::move(response));
+  }
+
+  absl::StatusOr<qbc::v1::JobShares> UnshareJob(const qbc::v1::UnshareJobRequest& request,
+                                                const CallOptions& options) override {
+    CallContext context(options, *channel_, authorization_);
+    qbc::v1::JobShares response;
+    const grpc::Status status = jobs_->UnshareJob(context.get(), request, &response);
+    return context.Convert(status, std::move(response));
+  }
+
   absl::StatusOr<qbc::v1::FindMissingBlobsResponse> FindMissingBlobs(
       const qbc::v1::FindMissingBlobsRequest& request, const CallOptions& options) override {
-    CallContext context(options, *channel_);
+    CallContext context(options, *channel_, authorization_);
     qbc::v1::FindMissingBlobsResponse response;
     const grpc::Status status = blobs_->FindMissingBlobs(context.get(), request, &response);
     return context.Convert(status, std::move(response));
@@ -170,7 +192,7 @@ class GrpcStub final : public Stub {
 
   absl::StatusOr<qbc::v1::QueryWriteResponse> QueryWrite(const qbc::v1::QueryWriteRequest& request,
                                                          const CallOptions& options) override {
-    CallContext context(options, *channel_);
+    CallContext context(options, *channel_, authorization_);
     qbc::v1::QueryWriteResponse response;
     const grpc::Status status = blobs_->QueryWrite(context.get(), request, &response);
     return context.Convert(status, std::move(response));
@@ -178,7 +200,7 @@ class GrpcStub final : public Stub {
 
   absl::StatusOr<qbc::v1::GetCapabilitiesResponse> GetCapabilities(
       const CallOptions& options) override {
-    CallContext context(options, *channel_);
+    CallContext context(options, *channel_, authorization_);
     qbc::v1::GetCapabilitiesResponse response;
     const grpc::Status status = info_->GetCapabilities(context.get(), {}, &response);
     return context.Convert(status, std::move(response));
@@ -187,7 +209,7 @@ class GrpcStub final : public Stub {
   absl::Status WatchJob(
       const qbc::v1::WatchJobRequest& request, const CallOptions& options,
       absl::FunctionRef<bool(const qbc::v1::WatchJobResponse&)> on_response) override {
-    CallContext context(options, *channel_);
+    CallContext context(options, *channel_, authorization_);
     bool stopped = false;
     auto reader = jobs_->WatchJob(context.get(), request);
     const absl::Status status =
@@ -202,7 +224,7 @@ class GrpcStub final : public Stub {
   absl::Status ReadLog(
       const qbc::v1::ReadLogRequest& request, const CallOptions& options,
       absl::FunctionRef<absl::Status(const qbc::v1::ReadLogResponse&)> on_response) override {
-    CallContext context(options, *channel_);
+    CallContext context(options, *channel_, authorization_);
     auto reader = jobs_->ReadLog(context.get(), request);
     return Drain(context, *reader, qbc::v1::ReadLogResponse(), on_response);
   }
@@ -210,7 +232,7 @@ class GrpcStub final : public Stub {
   absl::Status ReadBlob(
       const qbc::v1::ReadBlobRequest& request, const CallOptions& options,
       absl::FunctionRef<absl::Status(const qbc::v1::ReadBlobResponse&)> on_response) override {
-    CallContext context(options, *channel_);
+    CallContext context(options, *channel_, authorization_);
     auto reader = blobs_->ReadBlob(context.get(), request);
     return Drain(context, *reader, qbc::v1::ReadBlobResponse(), on_response);
   }
@@ -218,7 +240,7 @@ class GrpcStub final : public Stub {
   absl::StatusOr<qbc::v1::WriteBlobResponse> WriteBlob(
       const qbc::v1::WriteBlobHeader& header, const CallOptions& options,
       absl::FunctionRef<absl::Status(std::string*)> next_chunk) override {
-    CallContext context(options, *channel_);
+    CallContext context(options, *channel_, authorization_);
     qbc::v1::WriteBlobResponse response;
     auto writer = blobs_->WriteBlob(context.get(), &response);
     qbc::v1::WriteBlobRequest request;
@@ -242,11 +264,32 @@ class GrpcStub final : public Stub {
   }
 
  private:
+  const std::string authorization_;         // the header; "": none
   std::shared_ptr<grpc::Channel> channel_;  // gRPC shares it with the stubs
   std::unique_ptr<JobService::Stub> jobs_;
   std::unique_ptr<BlobService::Stub> blobs_;
   std::unique_ptr<ServerInfo::Stub> info_;
 };
+
+// Never plain beyond this machine: the token would be there for everybody to read.
+absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeCredentials(
+    const std::string& target, const ServerAccess& access) {
+  const bool socket = absl::StartsWith(target, "unix:");
+  const bool local = socket || absl::StartsWith(target, "127.0.0.1:") ||
+                     absl::StartsWith(target, "localhost:") || absl::StartsWith(target, "[::1]:");
+  if (socket || (local && access.tls_ca.empty())) {
+    return grpc::InsecureChannelCredentials();
+  }
+  grpc::SslCredentialsOptions options;
+  if (!access.tls_ca.empty()) {
+    QB_ASSIGN_OR_RETURN(options.pem_root_certs, ReadFile(access.tls_ca, kMaxPemBytes));
+  }
+  if (!access.tls_cert.empty()) {
+    QB_ASSIGN_OR_RETURN(options.pem_cert_chain, ReadFile(access.tls_cert, kMaxPemBytes));
+    QB_ASSIGN_OR_RETURN(options.pem_private_key, ReadFile(access.tls_key, kMaxPemBytes));
+  }
+  return grpc::SslCredentials(options);
+}
 
 }  // namespace
 
@@ -271,7 +314,7 @@ absl::StatusOr<std::string> ParseServerAddress(absl::string_view address) {
                    "/path/to/socket and host:port, e.g. 127.0.0.1:7410"));
 }
 
-absl::StatusOr<std::unique_ptr<Stub>> CreateGrpcStub(absl::string_view address) {
+absl::StatusOr<std::unique_ptr<Stub>> CreateGrpcStub(const ServerAccess& access) {
   // gRPC ends itself when its last object goes, and then waits up to 10 s for a poller. One
   // reference that is never given back leaves that to the end of the process.
   static const bool initialized = [] {
@@ -279,7 +322,9 @@ absl::StatusOr<std::unique_ptr<Stub>> CreateGrpcStub(absl::string_view address) 
     return true;
   }();
   static_cast<void>(initialized);
-  QB_ASSIGN_OR_RETURN(const std::string target, ParseServerAddress(address));
+  QB_ASSIGN_OR_RETURN(const std::string target, ParseServerAddress(access.address));
+  QB_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ChannelCredentials> credentials,
+                      MakeCredentials(target, access));
   grpc::ChannelArguments arguments;
   // A silent peer is noticed within 50 s; the server permits pings every 10 s.
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
@@ -292,8 +337,8 @@ absl::StatusOr<std::unique_ptr<Stub>> CreateGrpcStub(absl::string_view address) 
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   // A proxy setting of the shell must not swallow calls to this machine.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  return std::make_unique<GrpcStub>(
-      grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments));
+  return std::make_unique<GrpcStub>(grpc::CreateCustomChannel(target, credentials, arguments),
+                                    access.token);
 }
 
 }  // namespace qb::client

@@ -15,7 +15,7 @@ namespace qb::client {
 // "HOST:PORT" as it is. Errors: InvalidArgument for anything else, with the accepted forms.
 absl::StatusOr<std::string> ParseServerAddress(absl::string_view address);
 
-// Does not connect: the first call does.
-absl::StatusOr<std::unique_ptr<Stub>> CreateGrpcStub(absl::string_view address);
+// Does not connect: the first call does. Errors: those of ParseServerAddress and of reading files.
+absl::StatusOr<std::unique_ptr<Stub>> CreateGrpcStub(const ServerAccess& access);
 
 }  // namespace qb::client

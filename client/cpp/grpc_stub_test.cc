@@ -12,6 +12,12 @@ namespace {
 using ::qb::testing::StatusIs;
 using ::testing::HasSubstr;
 
+ServerAccess AccessTo(const std::string& address) {
+  ServerAccess access;
+  access.address = address;
+  return access;
+}
+
 TEST(ParseServerAddress, AcceptsSocketsAndHostsWithPort) {
   EXPECT_EQ(*ParseServerAddress("unix:/run/qbc.sock"), "unix:/run/qbc.sock");
   EXPECT_EQ(*ParseServerAddress("unix:///run/qbc.sock"), "unix:/run/qbc.sock");
@@ -29,9 +35,19 @@ TEST(ParseServerAddress, RefusesTheRest) {
   }
 }
 
+TEST(GrpcStub, NamesTheCertificateFileThatIsMissing) {
+  for (const char* address : {"farm.example:7410", "127.0.0.1:7410"}) {
+    ServerAccess access = AccessTo(address);
+    access.tls_ca = "/none.pem";
+    EXPECT_THAT(CreateGrpcStub(access).status(),
+                StatusIs(absl::StatusCode::kNotFound, HasSubstr("/none.pem")))
+        << address;
+  }
+}
+
 TEST(GrpcStub, TellsThatNobodyListens) {
   qb::testing::TempDir dir;
-  auto stub = CreateGrpcStub(dir.File("none.sock"));
+  auto stub = CreateGrpcStub(AccessTo(dir.File("none.sock")));
   QB_ASSERT_OK(stub.status());
   EXPECT_THAT((*stub)->GetJob({}, {.timeout = absl::Seconds(20)}),
               StatusIs(absl::StatusCode::kUnavailable, ::testing::_));
@@ -41,7 +57,7 @@ TEST(GrpcStub, InterruptionEndsACall) {
   qb::testing::TempDir dir;
   Interruption interruption;
   interruption.Raise();
-  auto stub = CreateGrpcStub(dir.File("none.sock"));
+  auto stub = CreateGrpcStub(AccessTo(dir.File("none.sock")));
   QB_ASSERT_OK(stub.status());
   EXPECT_THAT((*stub)->GetJob({}, {.interruption = &interruption}),
               StatusIs(absl::StatusCode::kCancelled, ::testing::_));

@@ -17,6 +17,7 @@ class FindMissingBlobsResponse;
 class GetCapabilitiesResponse;
 class GetJobRequest;
 class Job;
+class JobShares;
 class ListJobsRequest;
 class ListJobsResponse;
 class QueryWriteRequest;
@@ -25,8 +26,10 @@ class ReadBlobRequest;
 class ReadBlobResponse;
 class ReadLogRequest;
 class ReadLogResponse;
+class ShareJobRequest;
 class SubmitJobRequest;
 class SubmitJobResponse;
+class UnshareJobRequest;
 class ValidateJobRequest;
 class ValidateJobResponse;
 class WatchJobRequest;
@@ -36,6 +39,16 @@ class WriteBlobResponse;
 }  // namespace qbc::v1
 
 namespace qb::client {
+
+// A server, how it proves who it is, and how the caller does.
+struct ServerAccess {
+  std::string address;
+  // PEM files, "": none. TLS is used for every host but this machine, and there too with `tls_ca`.
+  std::string tls_ca;    // whose certificates servers may have; "": those of the system
+  std::string tls_cert;  // of the caller
+  std::string tls_key;
+  std::string token;  // "": none
+};
 
 struct CallOptions {
   // The call ends with DeadlineExceeded after this time.
@@ -61,6 +74,10 @@ class Stub {
       const qbc::v1::ListJobsRequest& request, const CallOptions& options) = 0;
   virtual absl::StatusOr<qbc::v1::Job> CancelJob(const qbc::v1::CancelJobRequest& request,
                                                  const CallOptions& options) = 0;
+  virtual absl::StatusOr<qbc::v1::JobShares> ShareJob(const qbc::v1::ShareJobRequest& request,
+                                                      const CallOptions& options) = 0;
+  virtual absl::StatusOr<qbc::v1::JobShares> UnshareJob(const qbc::v1::UnshareJobRequest& request,
+                                                        const CallOptions& options) = 0;
   virtual absl::StatusOr<qbc::v1::FindMissingBlobsResponse> FindMissingBlobs(
       const qbc::v1::FindMissingBlobsRequest& request, const CallOptions& options) = 0;
   virtual absl::StatusOr<qbc::v1::QueryWriteResponse> QueryWrite(

@@ -172,6 +172,8 @@ absl::StatusOr<qbc::v1::Assignment> MakeAssignment(const LeasedAttempt& leased) 
   assignment.set_kind(leased.spec.kind());
   assignment.set_threads(leased.spec.threads());
   assignment.set_gpus(static_cast<int32_t>(leased.gpus));
+  assignment.mutable_limits()->set_memory_bytes(leased.spec.resources().memory_bytes());
+  assignment.mutable_limits()->set_scratch_bytes(leased.spec.resources().scratch_bytes());
   return assignment;
 }
 

@@ -66,6 +66,9 @@ HttpResponse ErrorResponse(const absl::Status& status) {
       .Set("message", status.message());
   HttpResponse response = JsonResponse(Json::Object().Set("error", std::move(error)).Dump());
   response.status = code;
+  if (status.code() == absl::StatusCode::kUnauthenticated) {
+    response.SetHeader("WWW-Authenticate", "Bearer");
+  }
   return response;
 }
 

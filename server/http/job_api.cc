@@ -34,6 +34,27 @@ absl::StatusOr<int64_t> StartAfter(const HttpRequest& request, absl::string_view
   return ParseNumber(request, name, 0);
 }
 
+// Breaks off when the credential of the caller no longer counts.
+class CheckedStream final : public HttpStream {
+ public:
+  CheckedStream(std::shared_ptr<HttpStream> stream, Caller caller, StillGood still_good)
+      : stream_(std::move(stream)),
+        caller_(std::move(caller)),
+        still_good_(std::move(still_good)) {}
+
+  absl::StatusOr<StreamStep> Next(std::string& frame) override {
+    if (!still_good_(caller_)) {
+      return absl::UnauthenticatedError("the credential has expired or was revoked");
+    }
+    return stream_->Next(frame);
+  }
+
+ private:
+  const std::shared_ptr<HttpStream> stream_;
+  const Caller caller_;
+  const StillGood still_good_;
+};
+
 class Api {
  public:
   explicit Api(ApiParts parts)
@@ -50,7 +71,14 @@ class Api {
           return ErrorResponse(caller.status());
         }
         absl::StatusOr<HttpResponse> response = (self.get()->*method)(*caller, request, path);
-        return response.ok() ? *std::move(response) : ErrorResponse(response.status());
+        if (!response.ok()) {
+          return ErrorResponse(response.status());
+        }
+        if (response->stream != nullptr) {
+          response->stream = std::make_shared<CheckedStream>(std::move(response->stream), *caller,
+                                                             self->parts_.still_good);
+        }
+        return *std::move(response);
       });
     };
     add("/server", &Api::Server);

@@ -18,6 +18,9 @@ namespace qb::server {
 // Who asks. Errors: Unauthenticated.
 using Authenticate = std::function<absl::StatusOr<Caller>(const HttpRequest&)>;
 
+// Whether an open stream of this caller may go on.
+using StillGood = std::function<bool(const Caller&)>;
+
 // All of them outlive the routes.
 struct ApiParts {
   JobService& jobs;
@@ -26,6 +29,7 @@ struct ApiParts {
   SqliteStatistics& statistics;
   const Clock& clock;
   Authenticate authenticate;
+  StillGood still_good;
 };
 
 // Adds every route below /api/v1.

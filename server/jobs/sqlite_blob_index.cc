@@ -1,6 +1,7 @@
 #include "server/jobs/sqlite_blob_index.h"
 
 #include "core/base/status_macros.h"
+#include "server/jobs/sqlite_access_index.h"
 
 namespace qb::server {
 namespace {
@@ -41,6 +42,7 @@ absl::StatusOr<std::vector<std::optional<int64_t>>> SqliteBlobIndex::FindSizes(
 
 absl::Status SqliteBlobIndex::AddBlob(const UploadRecord& upload, int64_t now_ms) {
   return database_.writer().Run([&](WriteTx& tx) -> absl::Status {
+    QB_RETURN_IF_ERROR(EnsureTenant(tx.db, upload.tenant, now_ms));
     QB_RETURN_IF_ERROR(
         tx.db.Prepare("INSERT OR IGNORE INTO blob(sha256, size_bytes, stored_ms) VALUES (?, ?, ?)")
             .Text(upload.sha256)
@@ -71,7 +73,8 @@ absl::StatusOr<std::optional<UploadRecord>> SqliteBlobIndex::FindUpload(absl::st
 }
 
 absl::Status SqliteBlobIndex::PutUpload(const UploadRecord& upload, int64_t now_ms) {
-  return database_.writer().Run([&](WriteTx& tx) {
+  return database_.writer().Run([&](WriteTx& tx) -> absl::Status {
+    QB_RETURN_IF_ERROR(EnsureTenant(tx.db, upload.tenant, now_ms));
     return tx.db
         .Prepare(
             "INSERT OR REPLACE INTO upload(tenant, id, sha256, size_bytes, committed_bytes, "

@@ -21,7 +21,7 @@ namespace {
   "ifnull(job.spec, e.spec), e.progress, ifnull(job.failure, e.failure), "              \
   "e.result_json, e.usage, e.last_seq, e.worker, e.compiler_build, e.wait_reason, "     \
   "job.id, e.id, e.resolved_config, job.joined, job.detached_seq, job.finished_ms, "    \
-  "job.revision "                                                                       \
+  "job.revision, job.pinned "                                                           \
   "FROM job JOIN execution AS e ON e.id = job.execution "
 
 constexpr int kRowColumn = 15;
@@ -31,6 +31,7 @@ constexpr int kJoinedColumn = 18;
 constexpr int kDetachedColumn = 19;
 constexpr int kFinishedColumn = 20;
 constexpr int kRevisionColumn = 21;
+constexpr int kPinnedColumn = 22;
 
 absl::Status ParseColumn(const SqliteQuery& query, int column, google::protobuf::Message& message) {
   const absl::string_view bytes = query.TextAt(column);
@@ -114,6 +115,7 @@ absl::StatusOr<pb::Job> JobOfRow(SqliteConnection& db, const SqliteQuery& query)
   job.set_resolved_config_json(std::string(query.TextAt(kConfigColumn)));
   job.set_joined(query.IntAt(kJoinedColumn) == static_cast<int>(JobJoin::kInFlight));
   job.set_cache_hit(query.IntAt(kJoinedColumn) == static_cast<int>(JobJoin::kCached));
+  job.set_pinned(query.IntAt(kPinnedColumn) != 0);
   if (query.IsNull(kDetachedColumn)) {
     QB_RETURN_IF_ERROR(SetWork(db, query, job));
   } else {

@@ -220,6 +220,17 @@ CREATE TRIGGER job_moves_revision AFTER UPDATE OF state ON job WHEN new.state <>
   UPDATE job SET revision = (SELECT value FROM meta WHERE key = 'revision') WHERE id = new.id;
 END;
 )sql",
+    R"sql(
+-- Tenants that may read a job of another one.
+CREATE TABLE job_share(
+  job INTEGER NOT NULL REFERENCES job(id) ON DELETE CASCADE,
+  tenant TEXT NOT NULL,
+  shared_ms INTEGER NOT NULL,
+  PRIMARY KEY (job, tenant)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX artifact_of_blob ON artifact(sha256);
+ALTER TABLE job ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;
+)sql",
 });
 
 absl::StatusOr<int64_t> ReadPragma(SqliteConnection& db, const char* sql) {

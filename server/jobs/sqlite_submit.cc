@@ -8,6 +8,7 @@
 
 #include "core/base/status_macros.h"
 #include "server/jobs/job_failure.h"
+#include "server/jobs/sqlite_access_index.h"
 #include "server/jobs/sqlite_attempts.h"
 #include "server/jobs/sqlite_execution.h"
 #include "server/jobs/sqlite_job_reader.h"
@@ -146,6 +147,7 @@ absl::StatusOr<std::optional<LiveAttempt>> CancelExecution(WriteTx& tx, Executio
 
 absl::StatusOr<SubmitOutcome> SubmitJob(WriteTx& tx, const NewJob& job, int64_t max_waiting) {
   SubmitOutcome out;
+  QB_RETURN_IF_ERROR(EnsureTenant(tx.db, job.tenant, job.now_ms));
   if (!job.request_id.empty()) {
     // In the same transaction as the insert: two requests at once cannot both miss it.
     QB_ASSIGN_OR_RETURN(std::optional<pb::Job> known,

@@ -8,13 +8,12 @@
 
 namespace qb::server {
 
-BlobReceiver::BlobReceiver(grpc::CallbackServerContext* context, TaskPool& pool,
-                           BlobService& service, Caller caller,
-                           qbc::v1::WriteBlobResponse* response)
+BlobReceiver::BlobReceiver(grpc::CallbackServerContext* context, const RpcParts& parts,
+                           BlobService& service, qbc::v1::WriteBlobResponse* response)
     : context_(context),
-      pool_(pool),
+      pool_(parts.pool),
+      gate_(parts.gate),
       service_(service),
-      caller_(std::move(caller)),
       response_(response) {
   StartRead(&message_);
 }
@@ -50,9 +49,13 @@ absl::Status BlobReceiver::Take() {
     if (!message_.has_header()) {
       return absl::InvalidArgumentError("header: expected in the first message");
     }
+    QB_ASSIGN_OR_RETURN(caller_, gate_.Admit(*context_));
     QB_ASSIGN_OR_RETURN(upload_, service_.StartWrite(caller_, message_.header()));
   } else if (message_.has_header()) {
     return absl::InvalidArgumentError("header: expected in the first message only");
+  }
+  if (!gate_.StillGood(caller_)) {
+    return absl::UnauthenticatedError("the credential is no longer valid");
   }
   return upload_->Append(message_.data());
 }

@@ -8,6 +8,7 @@
 #include "proto/qbc/v1/blob_service.pb.h"
 #include "server/auth/authorize.h"
 #include "server/blobs/blob_store.h"
+#include "server/rpc/call_gate.h"
 #include "server/runtime/task_pool.h"
 #include "server/service/blob_service.h"
 
@@ -17,8 +18,8 @@ namespace qb::server {
 // been written away.
 class BlobReceiver final : public grpc::ServerReadReactor<qbc::v1::WriteBlobRequest> {
  public:
-  BlobReceiver(grpc::CallbackServerContext* context, TaskPool& pool, BlobService& service,
-               Caller caller, qbc::v1::WriteBlobResponse* response);
+  BlobReceiver(grpc::CallbackServerContext* context, const RpcParts& parts, BlobService& service,
+               qbc::v1::WriteBlobResponse* response);
 
   void OnReadDone(bool ok) override;
   void OnDone() override;
@@ -31,8 +32,9 @@ class BlobReceiver final : public grpc::ServerReadReactor<qbc::v1::WriteBlobRequ
 
   grpc::CallbackServerContext* const context_;
   TaskPool& pool_;
+  const CallGate& gate_;
   BlobService& service_;
-  const Caller caller_;
+  Caller caller_;  // from the first message on
   qbc::v1::WriteBlobResponse* const response_;
   qbc::v1::WriteBlobRequest message_;
   std::unique_ptr<BlobUpload> upload_;

@@ -11,43 +11,43 @@ namespace {
 
 class BlobRpc final : public pb::BlobService::CallbackService {
  public:
-  BlobRpc(BlobService& service, TaskPool& pool) : service_(service), pool_(pool) {}
+  BlobRpc(BlobService& service, const RpcParts& parts) : service_(service), parts_(parts) {}
 
   grpc::ServerUnaryReactor* FindMissingBlobs(grpc::CallbackServerContext* context,
                                              const pb::FindMissingBlobsRequest* request,
                                              pb::FindMissingBlobsResponse* response) override {
-    return RunUnary(context, pool_, [=, this] {
-      return service_.FindMissingBlobs(CallerOf(*context), *request, *response);
+    return RunUnary(context, parts_, [=, this](const Caller& caller) {
+      return service_.FindMissingBlobs(caller, *request, *response);
     });
   }
   grpc::ServerUnaryReactor* QueryWrite(grpc::CallbackServerContext* context,
                                        const pb::QueryWriteRequest* request,
                                        pb::QueryWriteResponse* response) override {
-    return RunUnary(context, pool_, [=, this] {
-      return service_.QueryWrite(CallerOf(*context), *request, *response);
+    return RunUnary(context, parts_, [=, this](const Caller& caller) {
+      return service_.QueryWrite(caller, *request, *response);
     });
   }
   grpc::ServerReadReactor<pb::WriteBlobRequest>* WriteBlob(
       grpc::CallbackServerContext* context, pb::WriteBlobResponse* response) override {
-    return new BlobReceiver(context, pool_, service_, CallerOf(*context), response);
+    return new BlobReceiver(context, parts_, service_, response);
   }
   grpc::ServerWriteReactor<pb::ReadBlobResponse>* ReadBlob(
       grpc::CallbackServerContext* context, const pb::ReadBlobRequest* request) override {
     return FrameWriter<pb::ReadBlobResponse>::Start(
-        context, pool_, [=, this](const std::function<void()>& /*wake*/) {
-          return service_.ReadBlob(CallerOf(*context), *request);
+        context, parts_, [=, this](const Caller& caller, const std::function<void()>& /*wake*/) {
+          return service_.ReadBlob(caller, *request);
         });
   }
 
  private:
   BlobService& service_;
-  TaskPool& pool_;
+  const RpcParts parts_;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeBlobRpc(BlobService& service, TaskPool& pool) {
-  return std::make_unique<BlobRpc>(service, pool);
+std::unique_ptr<grpc::Service> MakeBlobRpc(BlobService& service, const RpcParts& parts) {
+  return std::make_unique<BlobRpc>(service, parts);
 }
 
 }  // namespace qb::server

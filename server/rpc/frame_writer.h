@@ -11,6 +11,8 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 
+#include "core/base/status_macros.h"
+#include "server/rpc/call_gate.h"
 #include "server/rpc/status_conversion.h"
 #include "server/rpc/unary_call.h"
 #include "server/runtime/frame_source.h"
@@ -26,15 +28,15 @@ class FrameWriter final : public grpc::ServerWriteReactor<Frame>,
                           public std::enable_shared_from_this<FrameWriter<Frame>> {
  public:
   using Open = std::function<absl::StatusOr<std::unique_ptr<FrameSource<Frame>>>(
-      std::function<void()> wake)>;
+      const Caller& caller, std::function<void()> wake)>;
 
   // `open` runs on the pool. The returned reactor is gRPC's until OnDone.
   static grpc::ServerWriteReactor<Frame>* Start(grpc::CallbackServerContext* context,
-                                                TaskPool& pool, Open open) {
-    auto writer = std::shared_ptr<FrameWriter>(new FrameWriter(context, pool, std::move(open)));
+                                                const RpcParts& parts, Open open) {
+    auto writer = std::shared_ptr<FrameWriter>(new FrameWriter(context, parts, std::move(open)));
     writer->self_ = writer;
     FrameWriter* reactor = writer.get();
-    if (!pool.TrySchedule([writer] { writer->Begin(); })) {
+    if (!parts.pool.TrySchedule([writer] { writer->Begin(); })) {
       reactor->FinishOnce(Overloaded(context));
     }
     return reactor;
@@ -72,21 +74,35 @@ class FrameWriter final : public grpc::ServerWriteReactor<Frame>,
  private:
   enum class State { kIdle, kBusy, kFinished };
 
-  FrameWriter(grpc::CallbackServerContext* context, TaskPool& pool, Open open)
-      : context_(context), pool_(pool), open_(std::move(open)) {}
+  FrameWriter(grpc::CallbackServerContext* context, const RpcParts& parts, Open open)
+      : context_(context), pool_(parts.pool), gate_(parts.gate), open_(std::move(open)) {}
 
   void Begin() {
-    auto source = open_([weak = this->weak_from_this()] {
-      if (auto self = weak.lock()) {
-        self->Wake();
-      }
-    });
+    auto source = OpenSource();
     if (!source.ok()) {
       FinishOnce(ToGrpcStatus(source.status(), context_));
       return;
     }
     source_ = *std::move(source);
     Produce();
+  }
+
+  absl::StatusOr<std::unique_ptr<FrameSource<Frame>>> OpenSource() {
+    QB_RETURN_IF_ERROR(CheckDeadline(*context_));
+    QB_ASSIGN_OR_RETURN(caller_, gate_.Admit(*context_));
+    return open_(caller_, [weak = this->weak_from_this()] {
+      if (auto self = weak.lock()) {
+        self->Wake();
+      }
+    });
+  }
+
+  // A stream outlives neither its token nor its token's revocation.
+  absl::StatusOr<StreamStep> NextFrame() {
+    if (!gate_.StillGood(caller_)) {
+      return absl::UnauthenticatedError("the credential is no longer valid");
+    }
+    return source_->Next(frame_);
   }
 
   // May be called by any thread; never waits.
@@ -114,7 +130,7 @@ class FrameWriter final : public grpc::ServerWriteReactor<Frame>,
           break;
         }
       }
-      const absl::StatusOr<StreamStep> step = source_->Next(frame_);
+      const absl::StatusOr<StreamStep> step = NextFrame();
       if (!step.ok() || *step == StreamStep::kEnd) {
         FinishOnce(ToGrpcStatus(step.status(), context_));
         return;
@@ -145,7 +161,9 @@ class FrameWriter final : public grpc::ServerWriteReactor<Frame>,
 
   grpc::CallbackServerContext* const context_;
   TaskPool& pool_;
+  const CallGate& gate_;
   Open open_;
+  Caller caller_;
   std::unique_ptr<FrameSource<Frame>> source_;  // of the task that is under way
   Frame frame_;
   std::shared_ptr<FrameWriter> self_;  // until OnDone

@@ -11,79 +11,100 @@ namespace {
 
 class JobRpc final : public pb::JobService::CallbackService {
  public:
-  JobRpc(JobService& service, TaskPool& pool) : service_(service), pool_(pool) {}
+  JobRpc(JobService& service, const RpcParts& parts) : service_(service), parts_(parts) {}
 
   grpc::ServerUnaryReactor* SubmitJob(grpc::CallbackServerContext* context,
                                       const pb::SubmitJobRequest* request,
                                       pb::SubmitJobResponse* response) override {
-    return RunUnary(context, pool_, [=, this] {
-      return service_.SubmitJob(CallerOf(*context), *request, *response);
+    return RunUnary(context, parts_, [=, this](const Caller& caller) {
+      return service_.SubmitJob(caller, *request, *response);
     });
   }
   grpc::ServerUnaryReactor* ValidateJob(grpc::CallbackServerContext* context,
                                         const pb::ValidateJobRequest* request,
                                         pb::ValidateJobResponse* response) override {
-    return RunUnary(context, pool_, [=, this] {
-      return service_.ValidateJob(CallerOf(*context), *request, *response);
+    return RunUnary(context, parts_, [=, this](const Caller& caller) {
+      return service_.ValidateJob(caller, *request, *response);
     });
   }
   grpc::ServerUnaryReactor* GetJob(grpc::CallbackServerContext* context,
                                    const pb::GetJobRequest* request, pb::Job* response) override {
-    return RunUnary(context, pool_,
-                    [=, this] { return service_.GetJob(CallerOf(*context), *request, *response); });
+    return RunUnary(context, parts_, [=, this](const Caller& caller) {
+      return service_.GetJob(caller, *request, *response);
+    });
   }
   grpc::ServerUnaryReactor* ListJobs(grpc::CallbackServerContext* context,
                                      const pb::ListJobsRequest* request,
                                      pb::ListJobsResponse* response) override {
-    return RunUnary(context, pool_, [=, this] {
-      return service_.ListJobs(CallerOf(*context), *request, *response);
+    return RunUnary(context, parts_, [=, this](const Caller& caller) {
+      return service_.ListJobs(caller, *request, *response);
     });
   }
   grpc::ServerUnaryReactor* CancelJob(grpc::CallbackServerContext* context,
                                       const pb::CancelJobRequest* request,
                                       pb::Job* response) override {
-    return RunUnary(context, pool_, [=, this] {
-      return service_.CancelJob(CallerOf(*context), *request, *response);
+    return RunUnary(context, parts_, [=, this](const Caller& caller) {
+      return service_.CancelJob(caller, *request, *response);
     });
   }
   grpc::ServerWriteReactor<pb::WatchJobResponse>* WatchJob(
       grpc::CallbackServerContext* context, const pb::WatchJobRequest* request) override {
     return FrameWriter<pb::WatchJobResponse>::Start(
-        context, pool_, [=, this](std::function<void()> wake) {
-          return service_.WatchJob(CallerOf(*context), *request, std::move(wake));
+        context, parts_, [=, this](const Caller& caller, std::function<void()> wake) {
+          return service_.WatchJob(caller, *request, std::move(wake));
         });
   }
   grpc::ServerWriteReactor<pb::ReadLogResponse>* ReadLog(
       grpc::CallbackServerContext* context, const pb::ReadLogRequest* request) override {
     return FrameWriter<pb::ReadLogResponse>::Start(
-        context, pool_, [=, this](std::function<void()> wake) {
-          return service_.ReadLog(CallerOf(*context), *request, std::move(wake));
+        context, parts_, [=, this](const Caller& caller, std::function<void()> wake) {
+          return service_.ReadLog(caller, *request, std::move(wake));
         });
   }
   grpc::ServerWriteReactor<pb::WatchJobsResponse>* WatchJobs(
       grpc::CallbackServerContext* context, const pb::WatchJobsRequest* request) override {
     return FrameWriter<pb::WatchJobsResponse>::Start(
-        context, pool_, [=, this](std::function<void()> wake) {
-          return service_.WatchJobs(CallerOf(*context), *request, std::move(wake));
+        context, parts_, [=, this](const Caller& caller, std::function<void()> wake) {
+          return service_.WatchJobs(caller, *request, std::move(wake));
         });
   }
   grpc::ServerUnaryReactor* CountJobs(grpc::CallbackServerContext* context,
                                       const pb::CountJobsRequest* request,
                                       pb::CountJobsResponse* response) override {
-    return RunUnary(context, pool_, [=, this] {
-      return service_.CountJobs(CallerOf(*context), *request, *response);
+    return RunUnary(context, parts_, [=, this](const Caller& caller) {
+      return service_.CountJobs(caller, *request, *response);
+    });
+  }
+  grpc::ServerUnaryReactor* ShareJob(grpc::CallbackServerContext* context,
+                                     const pb::ShareJobRequest* request,
+                                     pb::JobShares* response) override {
+    return RunUnary(context, parts_, [=, this](const Caller& caller) {
+      return service_.ShareJob(caller, *request, *response);
+    });
+  }
+  grpc::ServerUnaryReactor* UnshareJob(grpc::CallbackServerContext* context,
+                                       const pb::UnshareJobRequest* request,
+                                       pb::JobShares* response) override {
+    return RunUnary(context, parts_, [=, this](const Caller& caller) {
+      return service_.UnshareJob(caller, *request, *response);
+    });
+  }
+  grpc::ServerUnaryReactor* PinJob(grpc::CallbackServerContext* context,
+                                   const pb::PinJobRequest* request, pb::Job* response) override {
+    return RunUnary(context, parts_, [=, this](const Caller& caller) {
+      return service_.PinJob(caller, *request, *response);
     });
   }
 
  private:
   JobService& service_;
-  TaskPool& pool_;
+  const RpcParts parts_;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeJobRpc(JobService& service, TaskPool& pool) {
-  return std::make_unique<JobRpc>(service, pool);
+std::unique_ptr<grpc::Service> MakeJobRpc(JobService& service, const RpcParts& parts) {
+  return std::make_unique<JobRpc>(service, parts);
 }
 
 }  // namespace qb::server

@@ -12,7 +12,7 @@ std::string ListenAddress::ToGrpc() const {
   return unix_path.empty() ? absl::StrCat(host, ":", port) : absl::StrCat("unix:", unix_path);
 }
 
-absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text, absl::string_view flag) {
+absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view flag, absl::string_view text) {
   ListenAddress address;
   absl::string_view rest = text;
   if (absl::ConsumePrefix(&rest, "unix:")) {
@@ -30,19 +30,15 @@ absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text, absl::s
   if (colon == absl::string_view::npos || !absl::SimpleAtoi(text.substr(colon + 1), &port) ||
       port < 0 || port > 65535) {
     return absl::InvalidArgumentError(
-        absl::StrCat(flag, ": '", text, "': expected unix:/path or 127.0.0.1:PORT"));
+        absl::StrCat(flag, ": '", text, "': expected unix:/path or HOST:PORT"));
   }
   const absl::string_view host = text.substr(0, colon);
-  if (host == "127.0.0.1" || host == "localhost") {
-    address.host = "127.0.0.1";
-  } else if (host == "[::1]") {
-    address.host = "[::1]";
-  } else {
+  if (host.empty() || (host.find(':') != absl::string_view::npos && host[0] != '[')) {
     return absl::InvalidArgumentError(
-        absl::StrCat(flag, ": '", text,
-                     "': refused: without TLS and tokens the server listens only on a unix "
-                     "socket, 127.0.0.1 or [::1]"));
+        absl::StrCat(flag, ": '", text, "': expected a host, 0.0.0.0 or [::] before the port"));
   }
+  address.host = host == "localhost" ? "127.0.0.1" : std::string(host);
+  address.loopback = address.host == "127.0.0.1" || address.host == "[::1]";
   address.port = port;
   return address;
 }

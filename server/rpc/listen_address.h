@@ -1,4 +1,4 @@
-// Where the server listens: only where nobody but this machine can reach it.
+// Where a server listens.
 #pragma once
 
 #include <string>
@@ -10,17 +10,16 @@ namespace qb::server {
 
 struct ListenAddress {
   std::string unix_path;  // set for "unix:/path"
-  std::string host;       // set for "host:port": "127.0.0.1" or "[::1]"
+  std::string host;       // set for "host:port": "127.0.0.1", "[::1]", "0.0.0.0", a name
   int port = 0;           // 0: any free one
+  bool loopback = false;  // the host is this machine, seen from itself
 
   // As gRPC takes it: "unix:/path" or "127.0.0.1:0".
   std::string ToGrpc() const;
 };
 
-// `flag` is named in errors. Errors: InvalidArgument for a malformed address, a relative or too
-// long path (107 bytes), and every host but 127.0.0.1, [::1] and localhost: without TLS and tokens
-// nobody else may reach the server.
-absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text,
-                                                 absl::string_view flag = "--listen");
+// `flag` is named in errors. Errors: InvalidArgument for a malformed address and a relative or too
+// long path (107 bytes).
+absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view flag, absl::string_view text);
 
 }  // namespace qb::server

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "server/runtime/task_pool.h"
+#include "server/rpc/call_gate.h"
 #include "server/service/blob_service.h"
 #include "server/service/job_service.h"
 #include "server/service/server_info.h"
@@ -14,9 +14,9 @@
 namespace qb::server {
 
 // All of them outlive the returned services.
-std::unique_ptr<grpc::Service> MakeJobRpc(JobService& service, TaskPool& pool);
-std::unique_ptr<grpc::Service> MakeBlobRpc(BlobService& service, TaskPool& pool);
-std::unique_ptr<grpc::Service> MakeWorkerRpc(WorkerService& service, TaskPool& pool);
-std::unique_ptr<grpc::Service> MakeServerInfoRpc(ServerInfo& service, TaskPool& pool);
+std::unique_ptr<grpc::Service> MakeJobRpc(JobService& service, const RpcParts& parts);
+std::unique_ptr<grpc::Service> MakeBlobRpc(BlobService& service, const RpcParts& parts);
+std::unique_ptr<grpc::Service> MakeWorkerRpc(WorkerService& service, const RpcParts& parts);
+std::unique_ptr<grpc::Service> MakeServerInfoRpc(ServerInfo& service, const RpcParts& parts);
 
 }  // namespace qb::server

@@ -7,24 +7,25 @@ namespace {
 
 class ServerInfoRpc final : public pb::ServerInfo::CallbackService {
  public:
-  ServerInfoRpc(ServerInfo& service, TaskPool& pool) : service_(service), pool_(pool) {}
+  ServerInfoRpc(ServerInfo& service, const RpcParts& parts) : service_(service), parts_(parts) {}
 
   grpc::ServerUnaryReactor* GetCapabilities(grpc::CallbackServerContext* context,
                                             const pb::GetCapabilitiesRequest* /*request*/,
                                             pb::GetCapabilitiesResponse* response) override {
-    return RunUnary(context, pool_,
-                    [=, this] { return service_.GetCapabilities(CallerOf(*context), *response); });
+    return RunUnary(context, parts_, [=, this](const Caller& caller) {
+      return service_.GetCapabilities(caller, *response);
+    });
   }
 
  private:
   ServerInfo& service_;
-  TaskPool& pool_;
+  const RpcParts parts_;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeServerInfoRpc(ServerInfo& service, TaskPool& pool) {
-  return std::make_unique<ServerInfoRpc>(service, pool);
+std::unique_ptr<grpc::Service> MakeServerInfoRpc(ServerInfo& service, const RpcParts& parts) {
+  return std::make_unique<ServerInfoRpc>(service, parts);
 }
 
 }  // namespace qb::server

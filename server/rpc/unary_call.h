@@ -3,21 +3,18 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <chrono>
 #include <functional>
 #include <utility>
 
 #include "absl/status/status.h"
 
+#include "core/base/status_macros.h"
 #include "server/auth/authorize.h"
+#include "server/rpc/call_gate.h"
 #include "server/rpc/status_conversion.h"
-#include "server/runtime/task_pool.h"
 
 namespace qb::server {
-
-// Who calls. Every adapter asks here.
-inline Caller CallerOf(const grpc::CallbackServerContext& /*context*/) {
-  return Caller{};  // one tenant until there are tokens
-}
 
 inline grpc::Status Overloaded(grpc::ServerContextBase* context) {
   return ToGrpcStatus(
@@ -25,14 +22,26 @@ inline grpc::Status Overloaded(grpc::ServerContextBase* context) {
       context);
 }
 
+// Work whose answer nobody waits for is not begun.
+inline absl::Status CheckDeadline(const grpc::ServerContextBase& context) {
+  return context.deadline() > std::chrono::system_clock::now()
+             ? absl::OkStatus()
+             : absl::DeadlineExceededError(
+                   "the deadline passed before the server came to the call");
+}
+
 // `work` fills in the response; request and response live until the call is finished.
-inline grpc::ServerUnaryReactor* RunUnary(grpc::CallbackServerContext* context, TaskPool& pool,
-                                          std::function<absl::Status()> work) {
+inline grpc::ServerUnaryReactor* RunUnary(grpc::CallbackServerContext* context,
+                                          const RpcParts& parts,
+                                          std::function<absl::Status(const Caller&)> work) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const bool scheduled = pool.TrySchedule([context, reactor, work = std::move(work)] {
-    const absl::Status status = work();
-    reactor->Finish(ToGrpcStatus(status, context));
-  });
+  const auto run = [context, &gate = parts.gate, work = std::move(work)]() -> absl::Status {
+    QB_RETURN_IF_ERROR(CheckDeadline(*context));
+    QB_ASSIGN_OR_RETURN(const Caller caller, gate.Admit(*context));
+    return work(caller);
+  };
+  const bool scheduled = parts.pool.TrySchedule(
+      [context, reactor, run] { reactor->Finish(ToGrpcStatus(run(), context)); });
   if (!scheduled) {
     reactor->Finish(Overloaded(context));
   }

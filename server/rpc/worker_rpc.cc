@@ -9,15 +9,20 @@ namespace {
 
 class WorkerRpc final : public pb::WorkerService::CallbackService {
  public:
-  WorkerRpc(WorkerService& service, TaskPool& pool) : service_(service), pool_(pool) {}
+  WorkerRpc(WorkerService& service, const RpcParts& parts) : service_(service), parts_(parts) {}
 
   // The one unary call that may be held: the dispatcher answers it when it has something to say.
   grpc::ServerUnaryReactor* Sync(grpc::CallbackServerContext* context,
                                  const pb::SyncRequest* request,
                                  pb::SyncResponse* response) override {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    const bool scheduled = pool_.TrySchedule([=, this] {
-      service_.Sync(CallerOf(*context), *request, [=](absl::StatusOr<pb::SyncResponse> answer) {
+    const bool scheduled = parts_.pool.TrySchedule([=, this] {
+      const absl::StatusOr<Caller> caller = parts_.gate.Admit(*context);
+      if (!caller.ok()) {
+        reactor->Finish(ToGrpcStatus(caller.status(), context));
+        return;
+      }
+      service_.Sync(*caller, *request, [=](absl::StatusOr<pb::SyncResponse> answer) {
         if (answer.ok()) {
           *response = *std::move(answer);
         }
@@ -32,33 +37,34 @@ class WorkerRpc final : public pb::WorkerService::CallbackService {
   grpc::ServerUnaryReactor* AppendEvents(grpc::CallbackServerContext* context,
                                          const pb::AppendEventsRequest* request,
                                          pb::AppendEventsResponse* response) override {
-    return RunUnary(context, pool_, [=, this] {
-      return service_.AppendEvents(CallerOf(*context), *request, *response);
+    return RunUnary(context, parts_, [=, this](const Caller& caller) {
+      return service_.AppendEvents(caller, *request, *response);
     });
   }
   grpc::ServerUnaryReactor* PutLog(grpc::CallbackServerContext* context,
                                    const pb::PutLogRequest* request,
                                    pb::PutLogResponse* response) override {
-    return RunUnary(context, pool_,
-                    [=, this] { return service_.PutLog(CallerOf(*context), *request, *response); });
+    return RunUnary(context, parts_, [=, this](const Caller& caller) {
+      return service_.PutLog(caller, *request, *response);
+    });
   }
   grpc::ServerUnaryReactor* CompleteAttempt(grpc::CallbackServerContext* context,
                                             const pb::CompleteAttemptRequest* request,
                                             pb::CompleteAttemptResponse* response) override {
-    return RunUnary(context, pool_, [=, this] {
-      return service_.CompleteAttempt(CallerOf(*context), *request, *response);
+    return RunUnary(context, parts_, [=, this](const Caller& caller) {
+      return service_.CompleteAttempt(caller, *request, *response);
     });
   }
 
  private:
   WorkerService& service_;
-  TaskPool& pool_;
+  const RpcParts parts_;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeWorkerRpc(WorkerService& service, TaskPool& pool) {
-  return std::make_unique<WorkerRpc>(service, pool);
+std::unique_ptr<grpc::Service> MakeWorkerRpc(WorkerService& service, const RpcParts& parts) {
+  return std::make_unique<WorkerRpc>(service, parts);
 }
 
 }  // namespace qb::server

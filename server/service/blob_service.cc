@@ -42,6 +42,18 @@ class BlobStream final : public FrameSource<pb::ReadBlobResponse> {
 
 }  // namespace
 
+absl::StatusOr<Caller> BlobService::ActingFor(const Caller& caller, bool has_attempt,
+                                              const pb::AttemptKey& attempt) {
+  if (!has_attempt) {
+    return caller;
+  }
+  QB_RETURN_IF_ERROR(Authorize(caller, {ResourceKind::kWorkerWork, caller.tenant}, Verb::kReport));
+  QB_ASSIGN_OR_RETURN(
+      std::string tenant,
+      access_.TenantOfAttempt({attempt.execution_id(), attempt.attempt(), attempt.fence()}));
+  return Caller{std::move(tenant), {Scope::kBlobsRead, Scope::kBlobsWrite}, caller.credential};
+}
+
 absl::Status BlobService::FindMissingBlobs(const Caller& caller,
                                            const pb::FindMissingBlobsRequest& request,
                                            pb::FindMissingBlobsResponse& response) {
@@ -65,9 +77,11 @@ absl::Status BlobService::FindMissingBlobs(const Caller& caller,
 
 absl::Status BlobService::QueryWrite(const Caller& caller, const pb::QueryWriteRequest& request,
                                      pb::QueryWriteResponse& response) {
-  QB_RETURN_IF_ERROR(Authorize(caller, {ResourceKind::kBlob, caller.tenant}, Verb::kRead));
+  QB_ASSIGN_OR_RETURN(const Caller owner,
+                      ActingFor(caller, request.has_attempt(), request.attempt()));
+  QB_RETURN_IF_ERROR(Authorize(owner, {ResourceKind::kBlob, owner.tenant}, Verb::kRead));
   QB_ASSIGN_OR_RETURN(const UploadState state,
-                      blobs_.QueryUpload(caller.tenant, request.upload_id(), request.sha256()));
+                      blobs_.QueryUpload(owner.tenant, request.upload_id(), request.sha256()));
   response.set_committed_bytes(state.committed_bytes);
   response.set_complete(state.complete);
   return absl::OkStatus();
@@ -75,9 +89,11 @@ absl::Status BlobService::QueryWrite(const Caller& caller, const pb::QueryWriteR
 
 absl::StatusOr<std::unique_ptr<BlobUpload>> BlobService::StartWrite(
     const Caller& caller, const pb::WriteBlobHeader& header) {
-  QB_RETURN_IF_ERROR(Authorize(caller, {ResourceKind::kBlob, caller.tenant}, Verb::kCreate));
+  QB_ASSIGN_OR_RETURN(const Caller owner,
+                      ActingFor(caller, header.has_attempt(), header.attempt()));
+  QB_RETURN_IF_ERROR(Authorize(owner, {ResourceKind::kBlob, owner.tenant}, Verb::kCreate));
   UploadRequest request;
-  request.tenant = caller.tenant;
+  request.tenant = owner.tenant;
   request.upload_id = header.upload_id();
   request.sha256 = header.sha256();
   request.size_bytes = header.size_bytes();
@@ -85,10 +101,25 @@ absl::StatusOr<std::unique_ptr<BlobUpload>> BlobService::StartWrite(
   return blobs_.StartUpload(request);
 }
 
+absl::StatusOr<std::unique_ptr<BlobFile>> BlobService::OpenReadable(const Caller& caller,
+                                                                    const std::string& sha256) {
+  absl::StatusOr<std::unique_ptr<BlobFile>> own = blobs_.Open(caller.tenant, sha256);
+  if (!absl::IsNotFound(own.status())) {
+    return own;
+  }
+  const absl::StatusOr<std::string> sharer = access_.FindBlobSharer(caller.tenant, sha256);
+  if (!sharer.ok()) {
+    return absl::IsNotFound(sharer.status()) ? own.status() : sharer.status();
+  }
+  return blobs_.Open(*sharer, sha256);
+}
+
 absl::StatusOr<std::unique_ptr<FrameSource<pb::ReadBlobResponse>>> BlobService::ReadBlob(
     const Caller& caller, const pb::ReadBlobRequest& request) {
-  QB_RETURN_IF_ERROR(Authorize(caller, {ResourceKind::kBlob, caller.tenant}, Verb::kRead));
-  QB_ASSIGN_OR_RETURN(std::unique_ptr<BlobFile> file, blobs_.Open(caller.tenant, request.sha256()));
+  QB_ASSIGN_OR_RETURN(const Caller owner,
+                      ActingFor(caller, request.has_attempt(), request.attempt()));
+  QB_RETURN_IF_ERROR(Authorize(owner, {ResourceKind::kBlob, owner.tenant}, Verb::kRead));
+  QB_ASSIGN_OR_RETURN(std::unique_ptr<BlobFile> file, OpenReadable(owner, request.sha256()));
   const int64_t size = file->size_bytes();
   if (request.offset() < 0 || request.offset() > size || request.limit() < 0) {
     return absl::OutOfRangeError(absl::StrCat("offset ", request.offset(), ", limit ",

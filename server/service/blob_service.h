@@ -9,6 +9,7 @@
 #include "proto/qbc/v1/blob_service.pb.h"
 #include "server/auth/authorize.h"
 #include "server/blobs/blob_store.h"
+#include "server/jobs/access_index.h"
 #include "server/runtime/frame_source.h"
 
 namespace qb::server {
@@ -23,8 +24,9 @@ struct BlobServiceOptions {
 // Thread-safe. Calls wait for the disk. The comments of blob_service.proto say what they do.
 class BlobService {
  public:
-  // `blobs` outlives the service.
-  BlobService(BlobStore& blobs, BlobServiceOptions options) : blobs_(blobs), options_(options) {}
+  // Both outlive the service.
+  BlobService(BlobStore& blobs, AccessIndex& access, BlobServiceOptions options)
+      : blobs_(blobs), access_(access), options_(options) {}
 
   absl::Status FindMissingBlobs(const Caller& caller, const pb::FindMissingBlobsRequest& request,
                                 pb::FindMissingBlobsResponse& response);
@@ -36,7 +38,15 @@ class BlobService {
       const Caller& caller, const pb::ReadBlobRequest& request);
 
  private:
+  // Who the call is for: the caller, or, with an attempt that a worker agent holds, its tenant.
+  absl::StatusOr<Caller> ActingFor(const Caller& caller, bool has_attempt,
+                                   const pb::AttemptKey& attempt);
+  // Of the caller's tenant, or the result of a job that another tenant shares with it.
+  absl::StatusOr<std::unique_ptr<BlobFile>> OpenReadable(const Caller& caller,
+                                                         const std::string& sha256);
+
   BlobStore& blobs_;
+  AccessIndex& access_;
   const BlobServiceOptions options_;
 };
 

@@ -16,6 +16,7 @@
 #include "core/base/digest.h"
 #include "core/base/status_macros.h"
 #include "core/base/uuid.h"
+#include "server/auth/credential_file.h"
 #include "server/events/jobs_stream.h"
 #include "server/events/log_stream.h"
 #include "server/jobs/job_failure.h"
@@ -170,6 +171,7 @@ class SubscribedStream final : public FrameSource<pb::WatchJobResponse> {
 
 JobService::JobService(const JobServiceParts& parts, JobServiceOptions options)
     : store_(parts.store),
+      access_(parts.access),
       blobs_(parts.blobs),
       logs_(parts.logs),
       hub_(parts.hub),
@@ -261,11 +263,63 @@ absl::Status JobService::CheckInputsStored(const Caller& caller, const pb::JobSp
 
 absl::Status JobService::GetJob(const Caller& caller, const pb::GetJobRequest& request,
                                 pb::Job& response) {
-  QB_RETURN_IF_ERROR(Authorize(caller, {ResourceKind::kJob, caller.tenant}, Verb::kRead));
-  QB_RETURN_IF_ERROR(CheckJobId(request.job_id()));
-  QB_ASSIGN_OR_RETURN(response, store_.GetJob(caller.tenant, request.job_id()));
+  JobPosition position;
+  QB_ASSIGN_OR_RETURN(const std::string owner, FindReadable(caller, request.job_id(), position));
+  QB_ASSIGN_OR_RETURN(response, store_.GetJob(owner, request.job_id()));
+  if (owner != caller.tenant) {
+    response.clear_worker_id();
+    return absl::OkStatus();
+  }
   ExplainWait(response);
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> JobService::FindReadable(const Caller& caller,
+                                                     const std::string& job_id,
+                                                     JobPosition& position) {
+  QB_RETURN_IF_ERROR(Authorize(caller, {ResourceKind::kJob, caller.tenant}, Verb::kRead));
+  QB_RETURN_IF_ERROR(CheckJobId(job_id));
+  absl::StatusOr<JobPosition> own = store_.FindJob(caller.tenant, job_id);
+  if (own.ok()) {
+    position = *own;
+    return caller.tenant;
+  }
+  if (!absl::IsNotFound(own.status())) {
+    return own.status();
+  }
+  QB_ASSIGN_OR_RETURN(std::string owner, access_.FindSharer(caller.tenant, job_id));
+  QB_ASSIGN_OR_RETURN(position, store_.FindJob(owner, job_id));
+  return owner;
+}
+
+absl::Status JobService::SetShare(const Caller& caller, const std::string& job_id,
+                                  const std::string& reader, bool shared, pb::JobShares& response) {
+  QB_RETURN_IF_ERROR(Authorize(caller, {ResourceKind::kJob, caller.tenant}, Verb::kShare));
+  QB_RETURN_IF_ERROR(CheckJobId(job_id));
+  QB_RETURN_IF_ERROR(CheckTenantName(reader));
+  QB_ASSIGN_OR_RETURN(const std::vector<std::string> readers,
+                      access_.SetShare(caller.tenant, job_id, reader, shared, clock_.WallMs()));
+  response.mutable_tenants()->Add(readers.begin(), readers.end());
+  return absl::OkStatus();
+}
+
+absl::Status JobService::ShareJob(const Caller& caller, const pb::ShareJobRequest& request,
+                                  pb::JobShares& response) {
+  return SetShare(caller, request.job_id(), request.tenant(), /*shared=*/true, response);
+}
+
+absl::Status JobService::PinJob(const Caller& caller, const pb::PinJobRequest& request,
+                                pb::Job& response) {
+  QB_RETURN_IF_ERROR(Authorize(caller, {ResourceKind::kJob, caller.tenant}, Verb::kCreate));
+  QB_RETURN_IF_ERROR(CheckJobId(request.job_id()));
+  QB_RETURN_IF_ERROR(access_.SetPinned(caller.tenant, request.job_id(), request.pinned()));
+  QB_ASSIGN_OR_RETURN(response, store_.GetJob(caller.tenant, request.job_id()));
+  return absl::OkStatus();
+}
+
+absl::Status JobService::UnshareJob(const Caller& caller, const pb::UnshareJobRequest& request,
+                                    pb::JobShares& response) {
+  return SetShare(caller, request.job_id(), request.tenant(), /*shared=*/false, response);
 }
 
 void JobService::ExplainWait(pb::Job& job) const {
@@ -311,9 +365,8 @@ absl::Status JobService::CancelJob(const Caller& caller, const pb::CancelJobRequ
 
 absl::StatusOr<std::unique_ptr<FrameSource<pb::WatchJobResponse>>> JobService::WatchJob(
     const Caller& caller, const pb::WatchJobRequest& request, std::function<void()> wake) {
-  QB_RETURN_IF_ERROR(Authorize(caller, {ResourceKind::kJob, caller.tenant}, Verb::kRead));
-  QB_RETURN_IF_ERROR(CheckJobId(request.job_id()));
-  QB_ASSIGN_OR_RETURN(const JobPosition position, store_.FindJob(caller.tenant, request.job_id()));
+  JobPosition position;
+  QB_RETURN_IF_ERROR(FindReadable(caller, request.job_id(), position).status());
   if (request.after_seq() < 0 || request.after_seq() > position.last_event_seq) {
     return absl::OutOfRangeError(absl::StrCat(
         "after_seq: ", request.after_seq(), ", the job has events 1 to ", position.last_event_seq));
@@ -363,9 +416,8 @@ absl::Status JobService::CountJobs(const Caller& caller, const pb::CountJobsRequ
 
 absl::StatusOr<std::unique_ptr<FrameSource<pb::ReadLogResponse>>> JobService::ReadLog(
     const Caller& caller, const pb::ReadLogRequest& request, std::function<void()> wake) {
-  QB_RETURN_IF_ERROR(Authorize(caller, {ResourceKind::kJob, caller.tenant}, Verb::kRead));
-  QB_RETURN_IF_ERROR(CheckJobId(request.job_id()));
-  QB_ASSIGN_OR_RETURN(const JobPosition position, store_.FindJob(caller.tenant, request.job_id()));
+  JobPosition position;
+  QB_ASSIGN_OR_RETURN(const std::string owner, FindReadable(caller, request.job_id(), position));
   LogRange range;
   range.attempt = request.attempt() == 0 ? position.attempt_count : request.attempt();
   if (range.attempt < 0 || range.attempt > position.attempt_count || request.limit() < 0) {
@@ -373,7 +425,7 @@ absl::StatusOr<std::unique_ptr<FrameSource<pb::ReadLogResponse>>> JobService::Re
                                               request.limit(), ": the job has attempts 1 to ",
                                               position.attempt_count, "; limit is 0 or more"));
   }
-  range.tenant = caller.tenant;
+  range.tenant = owner;
   range.job_id = request.job_id();
   range.execution = position.execution;
   range.offset = request.offset();

@@ -17,6 +17,7 @@
 #include "server/dispatch/dispatcher.h"
 #include "server/events/watch_hub.h"
 #include "server/events/watch_stream.h"
+#include "server/jobs/access_index.h"
 #include "server/jobs/job_store.h"
 #include "server/runtime/clock.h"
 #include "server/runtime/frame_source.h"
@@ -37,6 +38,7 @@ struct JobServiceOptions {
 // What the service works with; all of them outlive it.
 struct JobServiceParts {
   JobStore& store;
+  AccessIndex& access;
   BlobStore& blobs;
   AttemptLogs& logs;
   WatchHub& hub;
@@ -68,8 +70,19 @@ class JobService {
       const Caller& caller, const pb::WatchJobsRequest& request, std::function<void()> wake);
   absl::Status CountJobs(const Caller& caller, const pb::CountJobsRequest& request,
                          pb::CountJobsResponse& response);
+  absl::Status ShareJob(const Caller& caller, const pb::ShareJobRequest& request,
+                        pb::JobShares& response);
+  absl::Status UnshareJob(const Caller& caller, const pb::UnshareJobRequest& request,
+                          pb::JobShares& response);
+  absl::Status PinJob(const Caller& caller, const pb::PinJobRequest& request, pb::Job& response);
 
  private:
+  // The tenant that owns the job, if the caller may read it: the caller's own or one that shares
+  // it. Errors: PermissionDenied without the right to read jobs at all; NotFound.
+  absl::StatusOr<std::string> FindReadable(const Caller& caller, const std::string& job_id,
+                                           JobPosition& position);
+  absl::Status SetShare(const Caller& caller, const std::string& job_id, const std::string& reader,
+                        bool shared, pb::JobShares& response);
   // Every check that needs no blob. Returns the resolved settings.
   ResolvedConfig CheckSpec(SpecForm form, pb::JobSpec& spec, std::vector<Violation>& violations);
   // Says so when no connected worker can run a job that waits.
@@ -77,6 +90,7 @@ class JobService {
   absl::Status CheckInputsStored(const Caller& caller, const pb::JobSpec& spec);
 
   JobStore& store_;
+  AccessIndex& access_;
   BlobStore& blobs_;
   AttemptLogs& logs_;
   WatchHub& hub_;

@@ -19,7 +19,7 @@ AttemptKey FromProto(const pb::AttemptKey& key) {
   return AttemptKey{key.execution_id(), key.attempt(), key.fence()};
 }
 
-// Workers serve every tenant there is; their calls belong to the tenant of the socket.
+// Workers serve every tenant there is; the scope of their credential says that they may.
 absl::Status AuthorizeReport(const Caller& caller) {
   return Authorize(caller, {ResourceKind::kWorkerWork, caller.tenant}, Verb::kReport);
 }

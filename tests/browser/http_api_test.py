@@ -258,6 +258,68 @@ class HttpApi(unittest.TestCase):
                 connection.close()
 
 
+class Credentials(unittest.TestCase):
+    """A server that asks for tokens asks for them over HTTP too."""
+
+    def setUp(self):
+        self.own = stack.Stack(compiler="chaos_compiler", http=True, workers=0)
+        self.own.folder.joinpath("data").mkdir(mode=0o700)
+        self.tokens = {name: self.own.write(f"{name}.token", self.server_token("create", "--tenant", name))
+                       for name in ("a", "b")}
+        for path in self.tokens.values():
+            pathlib.Path(path).chmod(0o600)
+        self.addCleanup(shutil.rmtree, self.own.folder, ignore_errors=True)
+        self.server = subprocess.Popen(
+            [stack.BIN / "qbc-server", "--listen", self.own.address, "--data-dir", self.own.path("data"), "--auth", "required",
+             *self.own.http_flags()], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            env=stack.clean_environment())
+        self.addCleanup(self.end_server)
+        self.server.stdout.readline()  # it listens
+
+    def end_server(self):
+        self.server.terminate()
+        self.server.wait(timeout=60)
+        self.server.stdout.close()
+
+    def server_token(self, *arguments):
+        return subprocess.run([stack.BIN / "qbc-server", "token", arguments[0], "--data-dir", self.own.path("data"), *arguments[1:]],
+                              capture_output=True, text=True, timeout=60, check=True).stdout
+
+    def header_of(self, tenant):
+        return {"Authorization": f"Bearer {pathlib.Path(self.tokens[tenant]).read_text().strip()}"}
+
+    def submit(self, tenant):
+        return self.own.qbc("submit", self.own.write("a.onnx", SCRIPT), "-t", "aries-rb", "--use-random-calib", "--token-file",
+                            self.tokens[tenant], check=0).stdout.strip()
+
+    def test_the_api_wants_a_token(self):
+        for headers in ({}, {"Authorization": "Bearer qbt_0_0"}, {"Authorization": "Basic YTpi"}):
+            for path in ("/api/v1/server", "/api/v1/overview", "/api/v1/events", "/api/v1/jobs"):
+                answer = ask(self.own.site, path, headers)
+                self.assertEqual((answer.status, answer.headers["WWW-Authenticate"]), (401, "Bearer"), (path, headers))
+        for path in ("/healthz", "/metrics", "/"):
+            self.assertEqual(ask(self.own.site, path).status, 200, path)
+
+    def test_a_token_shows_its_own_tenant(self):
+        job = self.submit("a")
+        found = ask(self.own.site, f"/api/v1/jobs/{job}", self.header_of("a"))
+        self.assertEqual((found.status, found.json["id"]), (200, job))
+        for path in ("", "/events", "/log", "/artifacts/log"):
+            self.assertEqual(ask(self.own.site, f"/api/v1/jobs/{job}{path}", self.header_of("b")).status, 404, path)
+        self.assertNotIn(job, ask(self.own.site, "/api/v1/jobs", self.header_of("b")).body.decode())
+
+    def test_a_revoked_token_ends_its_streams(self):
+        job = self.submit("a")
+        request = urllib.request.Request(f"{self.own.site}/api/v1/jobs/{job}/events", headers=self.header_of("a"))
+        with urllib.request.urlopen(request, timeout=60) as stream:
+            self.assertTrue(stream.readline())
+            token = pathlib.Path(self.tokens["a"]).read_text().split("_")[1]
+            self.server_token("revoke", token)
+            with self.assertRaises(http.client.HTTPException):
+                stream.read()
+        self.assertEqual(ask(self.own.site, "/api/v1/jobs", self.header_of("a")).status, 401)
+
+
 class Ending(unittest.TestCase):
     def test_the_server_ends_with_streams_open(self):
         with stack.Stack(compiler="chaos_compiler", http=True) as own:

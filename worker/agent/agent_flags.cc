@@ -61,9 +61,13 @@ bool IsWorkerIdChar(char c) {
 
 // The flags that are taken as they are.
 std::string* TextOf(absl::string_view name, AgentFlags& flags) {
-  const std::array<std::pair<absl::string_view, std::string*>, 7> texts = {{
+  const std::array<std::pair<absl::string_view, std::string*>, 11> texts = {{
       {"--server", &flags.server},
       {"--work-dir", &flags.work_dir},
+      {"--token-file", &flags.token_file},
+      {"--tls-ca", &flags.tls_ca},
+      {"--tls-cert", &flags.tls_cert},
+      {"--tls-key", &flags.tls_key},
       {"--compiler-binary", &flags.compiler_binary},
       {"--worker-id", &flags.worker_id},
       {"--gpus", &flags.gpus},
@@ -113,6 +117,9 @@ absl::Status CheckFlags(const AgentFlags& flags) {
                                                    "': accepted are auto and, without "
                                                    "--require-sandbox, off"));
   }
+  if (flags.tls_cert.empty() != flags.tls_key.empty()) {
+    return absl::InvalidArgumentError("--tls-cert and --tls-key: expected both or neither");
+  }
   const std::string& id = flags.worker_id;
   if (id.size() > 64 || !std::all_of(id.begin(), id.end(), IsWorkerIdChar)) {
     return absl::InvalidArgumentError(
@@ -161,7 +168,12 @@ absl::StatusOr<AgentFlags> ParseAgentFlags(absl::Span<const char* const> argumen
 absl::string_view AgentUsage() {
   return R"(qbc-worker - takes compile jobs from a qbc-server and runs them, one process each
 
-  --server ADDRESS        unix:/path or 127.0.0.1:port of the server (needed)
+  --server ADDRESS        unix:/path or host:port where the server takes workers (needed); TLS is used
+                          for every host but this machine, and there too with --tls-ca
+  --tls-ca FILE           whose certificates the server may have, PEM (default: the system's)
+  --tls-cert FILE, --tls-key FILE
+                          certificate of this worker and its private key, PEM
+  --token-file FILE       token of this worker (qbc-server token create --worker); mode 0600
   --work-dir FOLDER       scratch space of this agent alone (needed)
   --compiler-binary FILE  the compile process (default: qbcompiler beside this program, else on PATH)
   --slots N               compiles at a time (default 1)

@@ -14,6 +14,10 @@ namespace qb::worker {
 struct AgentFlags {
   std::string server;
   std::string work_dir;
+  std::string token_file;  // "": none
+  std::string tls_ca;      // PEM files, "": none
+  std::string tls_cert;
+  std::string tls_key;
   std::string compiler_binary = "qbcompiler";
   std::string worker_id;  // default: <host>-<hash of the work folder>, stable over restarts
   int slots = 1;

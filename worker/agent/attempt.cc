@@ -117,13 +117,25 @@ Verdict Attempt::Execute(Outbox& outbox) {
 absl::Status Attempt::FetchInputs() {
   QB_ASSIGN_OR_RETURN(const std::vector<InputFile> files, PlanInputs(assignment_));
   for (const InputFile& file : files) {
-    QB_RETURN_IF_ERROR(FetchBlob(stub_, file.entry, directory_->File(file.relative_path), stop_));
+    QB_RETURN_IF_ERROR(
+        FetchBlob({stub_, key()}, file.entry, directory_->File(file.relative_path), stop_));
   }
   if (!assignment_.config_text().empty()) {
     QB_RETURN_IF_ERROR(
         WriteFileAtomically(directory_->File(kConfigFile), assignment_.config_text()));
   }
   return absl::OkStatus();
+}
+
+ConfinementLimits Attempt::LimitsOfJob() const {
+  ConfinementLimits limits = settings_.confinement.limits;
+  if (assignment_.limits().memory_bytes() > 0) {
+    limits.memory_bytes = assignment_.limits().memory_bytes();
+  }
+  if (assignment_.limits().scratch_bytes() > 0) {
+    limits.scratch_bytes = assignment_.limits().scratch_bytes();
+  }
+  return limits;
 }
 
 RunLimits Attempt::MakeRunLimits(const ConfinementLimits& confinement,
@@ -152,7 +164,7 @@ Verdict Attempt::RunCompiler(Outbox& outbox) {
     return AgentFailureVerdict(command.status(), "the assignment");
   }
   const Confinement& confinement = settings_.confinement;
-  const ConfinementLimits& limits = confinement.limits;
+  const ConfinementLimits limits = LimitsOfJob();
   // Gone with everything in it at the end of this function, whatever happens.
   std::unique_ptr<ResourceGroup> group;
   if (!confinement.helper.empty() && confinement.groups.kind != GroupParent::Kind::kNone) {
@@ -244,7 +256,7 @@ absl::Status Attempt::UploadArtifact(int index) {
                                        settings_.max_output_bytes));
   const std::string upload_id =
       absl::StrCat("attempt-", key().execution_id(), "-", key().fence(), "-", index);
-  return StoreBlob(stub_, file, artifact.sha256(), upload_id, stop_);
+  return StoreBlob({stub_, key()}, file, artifact.sha256(), upload_id, stop_);
 }
 
 void Attempt::SetUsage(const ExitReport& exit) {

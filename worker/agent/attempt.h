@@ -61,6 +61,8 @@ class Attempt {
   absl::Status StoreOutput(const std::string& name, const ResultMessage& result);
   absl::Status UploadArtifact(int index);
   void SetUsage(const ExitReport& exit);
+  // The worker's own limits where the job asks for none.
+  ConfinementLimits LimitsOfJob() const;
   RunLimits MakeRunLimits(const ConfinementLimits& limits, const ResourceGroup* group) const;
   void Complete();
 

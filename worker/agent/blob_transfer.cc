@@ -125,6 +125,7 @@ absl::Status UploadRest(WorkerStub& stub, const OutputFile& file, v1::WriteBlobH
   v1::QueryWriteRequest query;
   query.set_upload_id(header.upload_id());
   query.set_sha256(header.sha256());
+  *query.mutable_attempt() = header.attempt();
   QB_ASSIGN_OR_RETURN(const v1::QueryWriteResponse answer, stub.QueryWrite(query));
   if (answer.complete()) {
     complete = true;
@@ -136,9 +137,12 @@ absl::Status UploadRest(WorkerStub& stub, const OutputFile& file, v1::WriteBlobH
 
 }  // namespace
 
-absl::Status FetchBlob(WorkerStub& stub, const v1::ManifestEntry& entry, const std::string& path,
-                       const StopSignal& stop) {
+absl::Status FetchBlob(const BlobAccess& access, const v1::ManifestEntry& entry,
+                       const std::string& path, const StopSignal& stop) {
   QB_ASSIGN_OR_RETURN(Download download, Download::Create(path));
+  v1::ReadBlobRequest request;
+  request.set_sha256(entry.sha256());
+  *request.mutable_attempt() = access.attempt;
   Backoff backoff = ServerBackoff();
   absl::Status write_status;
   const auto sink = [&](absl::string_view bytes) -> absl::Status {
@@ -156,7 +160,8 @@ absl::Status FetchBlob(WorkerStub& stub, const v1::ManifestEntry& entry, const s
     if (stop.requested()) {
       return Stopped();
     }
-    absl::Status status = stub.ReadBlob(entry.sha256(), download.size(), sink);
+    request.set_offset(download.size());
+    const absl::Status status = access.stub.ReadBlob(request, sink);
     QB_RETURN_IF_ERROR(write_status);
     if (status.ok()) {
       break;
@@ -169,16 +174,17 @@ absl::Status FetchBlob(WorkerStub& stub, const v1::ManifestEntry& entry, const s
   return CheckFetched(entry, download);
 }
 
-absl::Status StoreBlob(WorkerStub& stub, const OutputFile& file, const std::string& sha256,
+absl::Status StoreBlob(const BlobAccess& access, const OutputFile& file, const std::string& sha256,
                        const std::string& upload_id, const StopSignal& stop) {
   v1::WriteBlobHeader header;
   header.set_sha256(sha256);
   header.set_size_bytes(file.size_bytes());
   header.set_upload_id(upload_id);
+  *header.mutable_attempt() = access.attempt;
   Backoff backoff = ServerBackoff();
   bool complete = false;
   // The first try saves a question: nothing is stored of a new upload_id.
-  absl::Status status = UploadOnce(stub, file, header, stop, complete);
+  absl::Status status = UploadOnce(access.stub, file, header, stop, complete);
   while (!complete) {
     if (stop.abandoned()) {
       return Stopped();
@@ -187,7 +193,7 @@ absl::Status StoreBlob(WorkerStub& stub, const OutputFile& file, const std::stri
       return status;
     }
     stop.WaitUntilAbandoned(backoff.Next());
-    status = UploadRest(stub, file, header, stop, complete);
+    status = UploadRest(access.stub, file, header, stop, complete);
   }
   return absl::OkStatus();
 }

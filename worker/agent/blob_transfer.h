@@ -14,17 +14,23 @@
 
 namespace qb::worker {
 
+// The server and the attempt for whose tenant it gives and takes blobs.
+struct BlobAccess {
+  WorkerStub& stub;
+  const v1::AttemptKey& attempt;
+};
+
 // Writes the blob to the new file `path` (folders are made) and checks size and digest. Goes on
 // from where it was after a lost connection, until `stop` is requested.
 // Errors: NotFound when the server has no such blob; DataLoss when the bytes are not what the
 // manifest says; ResourceExhausted when the disk is full; Cancelled on a stop; Internal.
-absl::Status FetchBlob(WorkerStub& stub, const v1::ManifestEntry& entry, const std::string& path,
-                       const StopSignal& stop);
+absl::Status FetchBlob(const BlobAccess& access, const v1::ManifestEntry& entry,
+                       const std::string& path, const StopSignal& stop);
 
 // Stores an output as a blob, resuming like FetchBlob until the attempt is abandoned. `upload_id`
 // must be the same for every try of these bytes and for no others.
 // Errors: Cancelled when abandoned; what the server answers otherwise.
-absl::Status StoreBlob(WorkerStub& stub, const OutputFile& file, const std::string& sha256,
+absl::Status StoreBlob(const BlobAccess& access, const OutputFile& file, const std::string& sha256,
                        const std::string& upload_id, const StopSignal& stop);
 
 }  // namespace qb::worker

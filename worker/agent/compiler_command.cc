@@ -138,6 +138,9 @@ absl::StatusOr<ChildOptions> BuildCommand(const v1::Assignment& assignment,
     argv.insert(argv.end(), {"--threads", absl::StrCat(threads)});
   }
   options.env = BuildEnvironment(attempt_dir, threads, gpus);
+  if (!assignment.traceparent().empty()) {
+    options.env.push_back(absl::StrCat("TRACEPARENT=", assignment.traceparent()));
+  }
   return options;
 }
 

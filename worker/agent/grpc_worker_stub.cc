@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
+#include "core/base/atomic_file.h"
 #include "core/base/status_macros.h"
 #include "proto/qbc/v1/blob_service.grpc.pb.h"
 #include "proto/qbc/v1/worker_service.grpc.pb.h"
@@ -25,6 +26,7 @@ constexpr seconds kCallDeadline(10);
 constexpr seconds kStreamDeadline(3600);
 constexpr seconds kConnectWait(1);
 constexpr int kMaxAnswerBytes = 256 << 20;
+constexpr int64_t kMaxPemBytes = int64_t{4} << 20;
 
 // A connection that broke in the middle of a call shows as one of these instead of UNAVAILABLE.
 bool IsBrokenConnection(const grpc::Status& status) {
@@ -47,10 +49,6 @@ absl::Status ToAbsl(const grpc::Status& status) {
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
 }
 
-void SetDeadline(grpc::ClientContext& context, milliseconds timeout) {
-  context.set_deadline(std::chrono::system_clock::now() + timeout);
-}
-
 bool IsLocal(absl::string_view server) {
   return absl::StartsWith(server, "unix:") || absl::StartsWith(server, "127.0.0.1:") ||
          absl::StartsWith(server, "[::1]:") || absl::StartsWith(server, "localhost:");
@@ -66,7 +64,8 @@ void KeepGrpcInitialized() {
   static_cast<void>(kept);
 }
 
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& server) {
+std::shared_ptr<grpc::Channel> MakeChannel(
+    const std::string& server, const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
   grpc::ChannelArguments arguments;
   // A restarted server is found within a second.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
@@ -79,13 +78,26 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& server) {
   arguments.SetMaxReceiveMessageSize(kMaxAnswerBytes);
   // We retry with the protocol's own rules (fences, offsets).
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
-  return grpc::CreateCustomChannel(server, grpc::InsecureChannelCredentials(), arguments);
+  return grpc::CreateCustomChannel(server, credentials, arguments);
+}
+
+absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeTls(const ServerAccess& access) {
+  grpc::SslCredentialsOptions options;
+  if (!access.tls_ca.empty()) {
+    QB_ASSIGN_OR_RETURN(options.pem_root_certs, ReadFile(access.tls_ca, kMaxPemBytes));
+  }
+  if (!access.tls_cert.empty()) {
+    QB_ASSIGN_OR_RETURN(options.pem_cert_chain, ReadFile(access.tls_cert, kMaxPemBytes));
+    QB_ASSIGN_OR_RETURN(options.pem_private_key, ReadFile(access.tls_key, kMaxPemBytes));
+  }
+  return grpc::SslCredentials(options);
 }
 
 class GrpcWorkerStub final : public WorkerStub {
  public:
-  explicit GrpcWorkerStub(const std::shared_ptr<grpc::Channel>& channel)
-      : channel_(channel),
+  GrpcWorkerStub(const std::shared_ptr<grpc::Channel>& channel, const std::string& token)
+      : authorization_(token.empty() ? "" : absl::StrCat("Bearer ", token)),
+        channel_(channel),
         worker_(v1::WorkerService::NewStub(channel)),
         blobs_(v1::BlobService::NewStub(channel)) {}
 
@@ -93,7 +105,7 @@ class GrpcWorkerStub final : public WorkerStub {
                                         CallHandle& handle) override {
     QB_RETURN_IF_ERROR(WaitForConnection());
     grpc::ClientContext context;
-    SetDeadline(context, kCallDeadline + seconds(request.max_wait().seconds() + 1));
+    Prepare(context, kCallDeadline + seconds(request.max_wait().seconds() + 1));
     v1::SyncResponse response;
     handle.Begin([&context] { context.TryCancel(); });
     const grpc::Status status = worker_->Sync(&context, request, &response);
@@ -119,21 +131,20 @@ class GrpcWorkerStub final : public WorkerStub {
     return Call<v1::QueryWriteResponse>(*blobs_, &v1::BlobService::Stub::QueryWrite, request);
   }
 
-  absl::Status ReadBlob(const std::string& sha256, int64_t offset, BlobSink sink) override {
+  absl::Status ReadBlob(const v1::ReadBlobRequest& request, BlobSink sink) override {
     QB_RETURN_IF_ERROR(WaitForConnection());
     grpc::ClientContext context;
-    SetDeadline(context, kStreamDeadline);
-    v1::ReadBlobRequest request;
-    request.set_sha256(sha256);
-    request.set_offset(offset);
+    Prepare(context, kStreamDeadline);
+    int64_t offset = request.offset();
     const std::unique_ptr<grpc::ClientReader<v1::ReadBlobResponse>> reader =
         blobs_->ReadBlob(&context, request);
     v1::ReadBlobResponse response;
     absl::Status sunk;
     while (sunk.ok() && reader->Read(&response)) {
       if (response.offset() != offset) {
-        sunk = absl::DataLossError(absl::StrCat("blob ", sha256, ": the server sent offset ",
-                                                response.offset(), " after ", offset));
+        sunk =
+            absl::DataLossError(absl::StrCat("blob ", request.sha256(), ": the server sent offset ",
+                                             response.offset(), " after ", offset));
         break;
       }
       offset += static_cast<int64_t>(response.data().size());
@@ -152,7 +163,7 @@ class GrpcWorkerStub final : public WorkerStub {
                                                   BlobSource source) override {
     QB_RETURN_IF_ERROR(WaitForConnection());
     grpc::ClientContext context;
-    SetDeadline(context, kStreamDeadline);
+    Prepare(context, kStreamDeadline);
     v1::WriteBlobResponse response;
     const std::unique_ptr<grpc::ClientWriter<v1::WriteBlobRequest>> writer =
         blobs_->WriteBlob(&context, &response);
@@ -181,6 +192,13 @@ class GrpcWorkerStub final : public WorkerStub {
   }
 
  private:
+  void Prepare(grpc::ClientContext& context, milliseconds timeout) const {
+    context.set_deadline(std::chrono::system_clock::now() + timeout);
+    if (!authorization_.empty()) {
+      context.AddMetadata("authorization", authorization_);
+    }
+  }
+
   // A synchronous channel makes progress only while some call waits on it. Calls that fail at once
   // while the server restarts would leave the new connection to a poller that wakes every 5 s.
   absl::Status WaitForConnection() {
@@ -195,13 +213,14 @@ class GrpcWorkerStub final : public WorkerStub {
   absl::StatusOr<Response> Call(Stub& stub, Method method, const Request& request) {
     QB_RETURN_IF_ERROR(WaitForConnection());
     grpc::ClientContext context;
-    SetDeadline(context, kCallDeadline);
+    Prepare(context, kCallDeadline);
     Response response;
     const grpc::Status status = (stub.*method)(&context, request, &response);
     QB_RETURN_IF_ERROR(ToAbsl(status));
     return response;
   }
 
+  const std::string authorization_;  // the header; "": none
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::WorkerService::Stub> worker_;
   const std::unique_ptr<v1::BlobService::Stub> blobs_;
@@ -209,15 +228,20 @@ class GrpcWorkerStub final : public WorkerStub {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<WorkerStub>> MakeGrpcWorkerStub(const std::string& server) {
-  if (!IsLocal(server)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--server '", server,
-        "': accepted are unix:/path and 127.0.0.1:port, [::1]:port or localhost:port; other hosts "
-        "need TLS, which does not exist yet"));
+absl::StatusOr<std::unique_ptr<WorkerStub>> MakeGrpcWorkerStub(const ServerAccess& access) {
+  const std::string& server = access.server;
+  const bool socket = absl::StartsWith(server, "unix:");
+  if (!socket && (server.rfind(':') == std::string::npos || server.rfind(':') == 0 ||
+                  absl::StrContains(server, '/'))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--server '", server, "': accepted are unix:/path and host:port"));
+  }
+  std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
+  if (!IsLocal(server) || (!socket && !access.tls_ca.empty())) {
+    QB_ASSIGN_OR_RETURN(credentials, MakeTls(access));
   }
   KeepGrpcInitialized();
-  return std::make_unique<GrpcWorkerStub>(MakeChannel(server));
+  return std::make_unique<GrpcWorkerStub>(MakeChannel(server, credentials), access.token);
 }
 
 }  // namespace qb::worker

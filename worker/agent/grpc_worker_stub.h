@@ -10,9 +10,18 @@
 
 namespace qb::worker {
 
-// `server` is unix:/path, or host:port with the host 127.0.0.1, [::1] or localhost: until there are
-// TLS and tokens nothing else is accepted. Connects when the first call is made.
-// Errors: InvalidArgument with the accepted forms.
-absl::StatusOr<std::unique_ptr<WorkerStub>> MakeGrpcWorkerStub(const std::string& server);
+// A server, how it proves who it is, and how the agent does.
+struct ServerAccess {
+  std::string server;  // "unix:/path" or "host:port"
+  // PEM files, "": none. TLS is used for every host but this machine, and there too with `tls_ca`.
+  std::string tls_ca;    // whose certificates servers may have; "": those of the system
+  std::string tls_cert;  // of the agent
+  std::string tls_key;
+  std::string token;  // "": none
+};
+
+// Connects when the first call is made. Errors: InvalidArgument with the accepted forms; those of
+// reading the files.
+absl::StatusOr<std::unique_ptr<WorkerStub>> MakeGrpcWorkerStub(const ServerAccess& access);
 
 }  // namespace qb::worker

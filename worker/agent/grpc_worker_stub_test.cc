@@ -97,7 +97,7 @@ class GrpcWorkerStubTest : public ::testing::Test {
     builder.RegisterService(&blobs_);
     server_ = builder.BuildAndStart();
     ASSERT_NE(server_, nullptr);
-    QB_ASSERT_OK_AND_ASSIGN(stub_, MakeGrpcWorkerStub(address));
+    QB_ASSERT_OK_AND_ASSIGN(stub_, MakeGrpcWorkerStub({.server = address, .token = "secret"}));
   }
   void TearDown() override { server_->Shutdown(); }
 
@@ -152,11 +152,17 @@ TEST_F(GrpcWorkerStubTest, ReadsABlobFromAnOffset) {
     bytes.append(piece.data(), piece.size());
     return absl::OkStatus();
   };
-  QB_EXPECT_OK(stub_->ReadBlob("x", 3, sink));
+  v1::ReadBlobRequest request;
+  request.set_sha256("x");
+  request.set_offset(3);
+  QB_EXPECT_OK(stub_->ReadBlob(request, sink));
   EXPECT_EQ(bytes, "3456789");
-  EXPECT_THAT(stub_->ReadBlob("bad", 3, sink), StatusIs(absl::StatusCode::kNotFound, "bad"));
+  request.set_sha256("bad");
+  EXPECT_THAT(stub_->ReadBlob(request, sink), StatusIs(absl::StatusCode::kNotFound, "bad"));
+  request.set_sha256("x");
+  request.set_offset(0);
   const auto refuse = [](absl::string_view) { return absl::DataLossError("enough"); };
-  EXPECT_THAT(stub_->ReadBlob("x", 0, refuse), StatusIs(absl::StatusCode::kDataLoss, "enough"));
+  EXPECT_THAT(stub_->ReadBlob(request, refuse), StatusIs(absl::StatusCode::kDataLoss, "enough"));
 }
 
 TEST_F(GrpcWorkerStubTest, WritesABlobInPieces) {
@@ -188,16 +194,22 @@ TEST_F(GrpcWorkerStubTest, ASourceThatFailsEndsTheUpload) {
   EXPECT_TRUE(blobs_.saw_cancel);
 }
 
-TEST(MakeGrpcWorkerStub, RefusesOtherHosts) {
-  EXPECT_THAT(MakeGrpcWorkerStub("10.0.0.1:80").status(),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("10.0.0.1:80")));
-  EXPECT_THAT(MakeGrpcWorkerStub("0.0.0.0:80").status(),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("unix:")));
+TEST(MakeGrpcWorkerStub, RefusesMalformedAddresses) {
+  for (const char* server : {"host", ":80", "http://host:80", ""}) {
+    EXPECT_THAT(MakeGrpcWorkerStub({.server = server}).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("unix:")))
+        << server;
+  }
+}
+
+TEST(MakeGrpcWorkerStub, NamesACertificateFileThatIsNotThere) {
+  EXPECT_THAT(MakeGrpcWorkerStub({.server = "farm.example:80", .tls_ca = "/none"}).status(),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("/none")));
 }
 
 TEST(MakeGrpcWorkerStub, AServerThatIsNotThereIsTransient) {
   QB_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<WorkerStub> stub,
-                          MakeGrpcWorkerStub("unix:/nonexistent/socket"));
+                          MakeGrpcWorkerStub({.server = "unix:/nonexistent/socket"}));
   EXPECT_TRUE(IsTransient(stub->CompleteAttempt({}).status()));
 }
 

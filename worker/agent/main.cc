@@ -19,6 +19,7 @@
 
 #include "core/base/digest.h"
 #include "core/base/log.h"
+#include "core/base/secret_file.h"
 #include "core/base/status_macros.h"
 #include "core/base/uuid.h"
 #include "worker/agent/agent.h"
@@ -121,7 +122,11 @@ int WaitForSignal(const sigset_t& signals) {
 }
 
 absl::Status RunAgent(const AgentFlags& flags, const sigset_t& signals) {
-  QB_ASSIGN_OR_RETURN(const std::unique_ptr<WorkerStub> stub, MakeGrpcWorkerStub(flags.server));
+  ServerAccess access{flags.server, flags.tls_ca, flags.tls_cert, flags.tls_key, ""};
+  if (!flags.token_file.empty()) {
+    QB_ASSIGN_OR_RETURN(access.token, ReadSecretFile(flags.token_file));
+  }
+  QB_ASSIGN_OR_RETURN(const std::unique_ptr<WorkerStub> stub, MakeGrpcWorkerStub(access));
   QB_ASSIGN_OR_RETURN(std::string compiler, FindCompilerBinary(flags.compiler_binary));
   // The sandbox shows the folder of the program itself, not that of a link to it.
   std::error_code error;

@@ -56,7 +56,7 @@ class WorkerStub {
   virtual absl::StatusOr<v1::CompleteAttemptResponse> CompleteAttempt(
       const v1::CompleteAttemptRequest& request) = 0;
 
-  virtual absl::Status ReadBlob(const std::string& sha256, int64_t offset, BlobSink sink) = 0;
+  virtual absl::Status ReadBlob(const v1::ReadBlobRequest& request, BlobSink sink) = 0;
   virtual absl::StatusOr<v1::QueryWriteResponse> QueryWrite(
       const v1::QueryWriteRequest& request) = 0;
   virtual absl::StatusOr<v1::WriteBlobResponse> WriteBlob(const v1::WriteBlobHeader& header,

@@ -35,8 +35,9 @@ class CliFixture : public ::testing::Test {
     environment_.second_interrupt_window = absl::Milliseconds(30);
     environment_.interruption = &interruption_;
     environment_.create_stub =
-        [this](const std::string& address) -> absl::StatusOr<std::unique_ptr<Stub>> {
-      address_ = address;
+        [this](const ServerAccess& access) -> absl::StatusOr<std::unique_ptr<Stub>> {
+      access_ = access;
+      address_ = access.address;
       return std::make_unique<FakeStub>(&server_);
     };
     environment_.execute = [this](const std::string& program,
@@ -51,8 +52,10 @@ class CliFixture : public ::testing::Test {
   }
 
   RunResult Run(const std::vector<std::string>& arguments) {
+    std::istringstream in(input_);
     std::ostringstream out;
     std::ostringstream err;
+    environment_.in = &in;
     environment_.out = &out;
     environment_.err = &err;
     RunResult result;
@@ -100,6 +103,8 @@ class CliFixture : public ::testing::Test {
   Interruption interruption_;
   std::map<std::string, std::string> variables_;
   std::string address_;
+  ServerAccess access_;  // of the last connection
+  std::string input_;    // what standard input has
   std::vector<std::string> executed_;
   CliEnvironment environment_;
 };

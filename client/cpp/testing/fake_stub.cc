@@ -217,6 +217,34 @@ absl::StatusOr<qbc::v1::Job> FakeStub::CancelJob(const qbc::v1::CancelJobRequest
   return *FindJob(*server_, request.job_id());
 }
 
+absl::StatusOr<qbc::v1::JobShares> FakeStub::ShareJob(const qbc::v1::ShareJobRequest& request,
+                                                      const CallOptions& options) {
+  QB_RETURN_IF_ERROR(Begin("ShareJob", options));
+  absl::MutexLock lock(&server_->mutex);
+  if (FindJob(*server_, request.job_id()) == nullptr) {
+    return NoSuchJob(request.job_id());
+  }
+  std::set<std::string>& readers = server_->shares[request.job_id()];
+  readers.insert(request.tenant());
+  qbc::v1::JobShares response;
+  response.mutable_tenants()->Add(readers.begin(), readers.end());
+  return response;
+}
+
+absl::StatusOr<qbc::v1::JobShares> FakeStub::UnshareJob(const qbc::v1::UnshareJobRequest& request,
+                                                        const CallOptions& options) {
+  QB_RETURN_IF_ERROR(Begin("UnshareJob", options));
+  absl::MutexLock lock(&server_->mutex);
+  if (FindJob(*server_, request.job_id()) == nullptr) {
+    return NoSuchJob(request.job_id());
+  }
+  std::set<std::string>& readers = server_->shares[request.job_id()];
+  readers.erase(request.tenant());
+  qbc::v1::JobShares response;
+  response.mutable_tenants()->Add(readers.begin(), readers.end());
+  return response;
+}
+
 absl::StatusOr<qbc::v1::FindMissingBlobsResponse> FakeStub::FindMissingBlobs(
     const qbc::v1::FindMissingBlobsRequest& request, const CallOptions& options) {
   QB_RETURN_IF_ERROR(Begin("FindMissingBlobs", options));
@@ -247,6 +275,8 @@ absl::StatusOr<qbc::v1::GetCapabilitiesResponse> FakeStub::GetCapabilities(
   response.set_api_version("qbc.v1");
   response.set_server_version("9.9.9");
   response.add_targets("aries-rb");
+  response.set_tenant("team-a");
+  response.add_scopes("jobs:read");
   return response;
 }
 

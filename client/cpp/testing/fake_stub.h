@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,7 @@ struct FakeServer {
   std::deque<int> break_writes_after ABSL_GUARDED_BY(mutex);
   std::deque<int> break_reads_after ABSL_GUARDED_BY(mutex);
   std::deque<int> break_watches_after ABSL_GUARDED_BY(mutex);
+  std::map<std::string, std::set<std::string>> shares ABSL_GUARDED_BY(mutex);  // of a job
   int64_t received_bytes ABSL_GUARDED_BY(mutex) = 0;
   // Runs when a watch has delivered all events and the job has not ended; it may append some. When
   // it appends none, the stream breaks off.
@@ -69,6 +71,10 @@ class FakeStub final : public Stub {
                                                      const CallOptions& options) override;
   absl::StatusOr<qbc::v1::Job> CancelJob(const qbc::v1::CancelJobRequest& request,
                                          const CallOptions& options) override;
+  absl::StatusOr<qbc::v1::JobShares> ShareJob(const qbc::v1::ShareJobRequest& request,
+                                              const CallOptions& options) override;
+  absl::StatusOr<qbc::v1::JobShares> UnshareJob(const qbc::v1::UnshareJobRequest& request,
+                                                const CallOptions& options) override;
   absl::StatusOr<qbc::v1::FindMissingBlobsResponse> FindMissingBlobs(
       const qbc::v1::FindMissingBlobsRequest& request, const CallOptions& options) override;
   absl::StatusOr<qbc::v1::QueryWriteResponse> QueryWrite(const qbc::v1::QueryWriteRequest& request,

@@ -169,7 +169,7 @@ class FakeWorkerStub final : public WorkerStub {
     return v1::CompleteAttemptResponse();
   }
 
-  absl::Status ReadBlob(const std::string& sha256, int64_t offset, BlobSink sink) override {
+  absl::Status ReadBlob(const v1::ReadBlobRequest& request, BlobSink sink) override {
     std::string bytes;
     bool broken = false;
     {
@@ -177,11 +177,11 @@ class FakeWorkerStub final : public WorkerStub {
       if (away_) {
         return absl::UnavailableError("away");
       }
-      const auto it = blobs_.find(sha256);
+      const auto it = blobs_.find(request.sha256());
       if (it == blobs_.end()) {
-        return absl::NotFoundError("no blob " + sha256);
+        return absl::NotFoundError("no blob " + request.sha256());
       }
-      bytes = it->second.substr(static_cast<size_t>(offset));
+      bytes = it->second.substr(static_cast<size_t>(request.offset()));
       if (break_download_after_ >= 0) {
         bytes.resize(std::min(bytes.size(), static_cast<size_t>(break_download_after_)));
         break_download_after_ = -1;
