@@ -14,8 +14,8 @@
 namespace qb {
 namespace {
 
-// Peak over root mean square of an activation, as trained networks have it.
-constexpr double kCrest = 8.0;
+// Peak over root mean square of an activation, as trained networks have it where peaks are clipped.
+constexpr double kCrest = 4.0;
 // No channel gets steps finer than this part of the value's: what is zero for all we know needs
 // none.
 constexpr double kLeastFactor = 0x1p-10;
