@@ -105,6 +105,7 @@ absl::Status CountBoxes(const std::vector<Tensor>& reference, const std::vector<
   constexpr double kLeastScore = 0.25, kCountedScore = 0.3;
   const std::vector<Tensor> wanted = FloatsOf(reference), found = FloatsOf(candidate);
   std::vector<Shape> shapes;
+  shapes.reserve(wanted.size());
   for (const Tensor& output : wanted) {
     shapes.push_back(output.shape());
   }

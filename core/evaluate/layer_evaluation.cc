@@ -250,6 +250,7 @@ std::vector<LayerMetrics> Summarize(const LayerJudge& judge, const Network& netw
   std::stable_sort(rows.begin(), rows.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<LayerMetrics> metrics;
+  metrics.reserve(rows.size());
   for (auto& [position, row] : rows) {
     metrics.push_back(std::move(row));
   }

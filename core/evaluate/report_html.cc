@@ -205,11 +205,8 @@ void AppendLayerSections(std::string& html, const Json& evaluation) {
   AppendLayerTable(html, rows);
 }
 
-// What the compile said, as it stands in the executable.
-void AppendReport(std::string& html, const Json& layers) {
-  if (layers.items().empty()) {
-    return;
-  }
+// Every member with a plain value, in the order of the first layer that has it.
+std::vector<std::string> ColumnsOf(const Json& layers) {
   std::vector<std::string> columns;
   for (const Json& layer : layers.items()) {
     for (const auto& [key, value] : layer.members()) {
@@ -219,6 +216,15 @@ void AppendReport(std::string& html, const Json& layers) {
       }
     }
   }
+  return columns;
+}
+
+// What the compile said, as it stands in the executable.
+void AppendReport(std::string& html, const Json& layers) {
+  if (layers.items().empty()) {
+    return;
+  }
+  const std::vector<std::string> columns = ColumnsOf(layers);
   absl::StrAppend(&html, "<details><summary>Report of the compile, layer by layer</summary>\n",
                   "<div class=\"wide\"><table><tr>");
   for (const std::string& column : columns) {

@@ -47,6 +47,7 @@ TEST(SimulatedModel, TakesBatchesInMultiAndFillsUpTheLast) {
   ASSERT_EQ(multi->batch(), 4);
   for (const uint64_t count : {1, 3, 4}) {
     std::vector<std::vector<Tensor>> samples;
+    samples.reserve(count);
     for (uint64_t i = 0; i < count; ++i) {
       samples.push_back(Sample(single->inputs()[0], i));
     }

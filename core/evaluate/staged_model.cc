@@ -239,6 +239,7 @@ namespace {
 
 std::string SizeText(const std::vector<MxqBorder>& inputs) {
   std::vector<std::string> texts;
+  texts.reserve(inputs.size());
   for (const MxqBorder& input : inputs) {
     texts.push_back(absl::StrCat(input.name, " ", input.type.shape.ToString()));
   }

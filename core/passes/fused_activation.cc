@@ -41,6 +41,7 @@ Activation ClampWithin(Bounds bounds) {
     return activation;
   }
   activation.kind = ActivationKind::kClip;
+  // NOLINTNEXTLINE(bugprone-narrowing-conversions): infinity is a float
   activation.min = bounds.min <= std::numeric_limits<float>::lowest() ? -kInfinity : bounds.min;
   activation.max = no_max ? kInfinity : bounds.max;
   return activation;

@@ -72,7 +72,7 @@ bool LeavesToAdding(const Node& multiply) {
          PerChannelConstant(*multiply.users()[0], OpKind::kAdding).has_value();
 }
 
-absl::Status Lower(Graph& graph, Node* last, AffineChain chain) {
+absl::Status Lower(Graph& graph, Node* last, const AffineChain& chain) {
   const int64_t channels = last->shape()[kChannelAxis];
   ConvolutionAttrs attrs;
   attrs.channel_last = true;
@@ -101,9 +101,9 @@ absl::StatusOr<bool> LowerAffine(Graph& graph) {
         (is_multiply && LeavesToAdding(*node))) {
       continue;
     }
-    std::optional<AffineChain> chain = ChainEndingIn(node);
+    const std::optional<AffineChain> chain = ChainEndingIn(node);
     if (chain.has_value() && chain->per_channel) {
-      QB_RETURN_IF_ERROR(Lower(graph, node, *std::move(chain)));
+      QB_RETURN_IF_ERROR(Lower(graph, node, *chain));
       changed = true;
     }
   }

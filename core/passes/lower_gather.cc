@@ -16,6 +16,7 @@ namespace {
 
 std::vector<int64_t> IndicesOf(const Tensor& tensor) {
   std::vector<int64_t> indices;
+  indices.reserve(static_cast<size_t>(tensor.elements()));
   for (int64_t i = 0; i < tensor.elements(); ++i) {
     indices.push_back(tensor.dtype() == DType::kInt64 ? tensor.values<int64_t>()[i]
                                                       : tensor.values<int32_t>()[i]);

@@ -37,6 +37,7 @@ absl::StatusOr<std::vector<int32_t>> NearestIndices(const ResizeAttrs& attrs, in
                                                     int64_t from, int64_t to) {
   QB_ASSIGN_OR_RETURN(const std::vector<float> ramp, ResizedRamp(attrs, axis, from, to));
   std::vector<int32_t> result;
+  result.reserve(ramp.size());
   for (const float index : ramp) {
     result.push_back(static_cast<int32_t>(index));
   }

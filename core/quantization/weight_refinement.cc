@@ -36,6 +36,7 @@ constexpr int64_t kMostJudgedTaps = 512;
 // `count` shares from `least` to 1, falling.
 std::vector<double> Shares(double least, int count) {
   std::vector<double> shares;
+  shares.reserve(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) {
     shares.push_back(count == 1 ? 1.0 : 1.0 - (1.0 - least) * i / (count - 1));
   }

@@ -16,6 +16,7 @@ absl::StatusOr<std::vector<Tensor>> RunNetworkOn(const integer::NetworkRunner& r
                                                  const integer::Network& network,
                                                  const std::vector<Tensor>& inputs) {
   std::vector<const void*> in;
+  in.reserve(inputs.size());
   for (const Tensor& input : inputs) {
     in.push_back(input.raw());
   }

@@ -87,6 +87,7 @@ Outcome DieWith(pid_t parent, const char* step) {
     ReportAndExit(report_fd, *failed);
   }
   std::vector<char*> argv;
+  argv.reserve(program.size() + 1);
   for (const std::string& word : program) {
     argv.push_back(const_cast<char*>(word.c_str()));
   }

@@ -106,15 +106,15 @@ class Measurement {
 
 absl::StatusOr<std::map<int64_t, ChannelStatistics>> MeasureChannels(
     const Graph& graph, absl::Span<const Node* const> values, const Dataset& dataset,
-    int64_t most_samples, int threads, const CancelToken& cancel) {
+    const ChannelSampling& sampling, const CancelToken& cancel) {
   QB_ASSIGN_OR_RETURN(const std::vector<int64_t> samples,
-                      ChooseSamples(dataset, most_samples, threads, cancel));
+                      ChooseSamples(dataset, sampling.most_samples, sampling.threads, cancel));
   ExecutorOptions options;
   options.observed.assign(values.begin(), values.end());
   QB_ASSIGN_OR_RETURN(const std::unique_ptr<FloatExecutor> executor,
                       CreateCpuExecutor(graph, options));
   Measurement measurement(values, dataset);
-  QB_RETURN_IF_ERROR(measurement.Run(*executor, samples, threads, cancel));
+  QB_RETURN_IF_ERROR(measurement.Run(*executor, samples, sampling.threads, cancel));
   return measurement.Collect();
 }
 

@@ -20,11 +20,16 @@ struct ChannelStatistics {
   std::vector<double> mean_square;
 };
 
+struct ChannelSampling {
+  int64_t most_samples = 0;
+  int threads = 1;
+};
+
 // By node id, over at most `most_samples` samples chosen by content; the same for any order and
 // number of threads. `values`: float32 values of `graph` of rank 1 and above. Errors: those of the
 // samples and of CreateCpuExecutor; Cancelled.
 absl::StatusOr<std::map<int64_t, ChannelStatistics>> MeasureChannels(
     const Graph& graph, absl::Span<const Node* const> values, const Dataset& dataset,
-    int64_t most_samples, int threads, const CancelToken& cancel);
+    const ChannelSampling& sampling, const CancelToken& cancel);
 
 }  // namespace qb

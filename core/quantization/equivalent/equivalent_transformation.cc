@@ -115,6 +115,7 @@ class Transformation {
     const std::vector<ProductPlace> products =
         options_.qk ? FindProductPlaces(graph_) : std::vector<ProductPlace>();
     std::vector<const Node*> wanted;
+    wanted.reserve(places.size());
     for (const ScalingPlace& place : places) {
       wanted.push_back(place.value);
     }
@@ -124,8 +125,8 @@ class Transformation {
     if (wanted.empty()) {
       return std::move(done_);
     }
-    QB_ASSIGN_OR_RETURN(statistics_, MeasureChannels(graph_, wanted, dataset, options_.samples,
-                                                     options_.threads, cancel));
+    QB_ASSIGN_OR_RETURN(statistics_, MeasureChannels(graph_, wanted, dataset,
+                                                     {options_.samples, options_.threads}, cancel));
     for (const ScalingPlace& place : places) {
       Scale(place);
     }

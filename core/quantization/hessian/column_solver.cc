@@ -135,7 +135,8 @@ std::vector<ColumnSolver::Row> ColumnSolver::Solve(absl::Span<const float> weigh
   std::vector<Row> solved(static_cast<size_t>(rows));
   pool.ParallelFor((rows + kRowsAtOnce - 1) / kRowsAtOnce, [&](int64_t batch, int) {
     const int64_t first = batch * kRowsAtOnce;
-    SolveRows(targets, first, std::min(kRowsAtOnce, rows - first), most, scale_shares, solved);
+    SolveRows(targets.data() + first * taps_, most, scale_shares,
+              absl::MakeSpan(solved).subspan(static_cast<size_t>(first), kRowsAtOnce));
   });
   return solved;
 }
@@ -156,19 +157,19 @@ double ScaleOf(double largest, int most, double share) {
 
 }  // namespace
 
-void ColumnSolver::SolveRows(const std::vector<double>& targets, int64_t first, int64_t count,
-                             int most, absl::Span<const double> shares,
-                             std::vector<Row>& rows) const {
+void ColumnSolver::SolveRows(const double* targets, int most, absl::Span<const double> shares,
+                             absl::Span<Row> rows) const {
+  const auto count = static_cast<int64_t>(rows.size());
   if (taps_ <= kMostBeamTaps) {
-    for (int64_t r = first; r < first + count; ++r) {
-      rows[static_cast<size_t>(r)] = SolveByBeam(targets.data() + r * taps_, most, shares);
+    for (int64_t r = 0; r < count; ++r) {
+      rows[static_cast<size_t>(r)] = SolveByBeam(targets + r * taps_, most, shares);
     }
     return;
   }
   Batch batch;
   batch.count = count;
   batch.most = most;
-  batch.targets = targets.data() + first * taps_;
+  batch.targets = targets;
   const size_t cells = static_cast<size_t>(count * taps_);
   batch.codes.resize(cells);
   batch.errors.resize(cells);
@@ -186,7 +187,7 @@ void ColumnSolver::SolveRows(const std::vector<double>& targets, int64_t first, 
         continue;
       }
       best[at] = batch.losses[at];
-      Row& row = rows[static_cast<size_t>(first + r)];
+      Row& row = rows[at];
       row.scale = static_cast<float>(batch.scales[at]);
       row.loss = batch.losses[at];
       row.codes.resize(static_cast<size_t>(taps_));

@@ -68,8 +68,9 @@ class ColumnSolver {
  private:
   struct Batch;  // some rows on their way through the columns
   void FitTargets(absl::Span<const float> weights, std::vector<double>& targets) const;
-  void SolveRows(const std::vector<double>& targets, int64_t first, int64_t count, int most,
-                 absl::Span<const double> shares, std::vector<Row>& rows) const;
+  // `targets` are those of `rows`, one row after the other.
+  void SolveRows(const double* targets, int most, absl::Span<const double> shares,
+                 absl::Span<Row> rows) const;
   void RoundBatch(Batch& batch) const;
   void PassOn(Batch& batch, int64_t begin, int64_t end) const;
   void Compensate(Batch& batch, int64_t end) const;

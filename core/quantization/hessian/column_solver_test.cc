@@ -77,6 +77,7 @@ std::vector<float> MakeWeights(size_t count) {
   std::mt19937 random(5);
   std::normal_distribution<float> normal;
   std::vector<float> weights;
+  weights.reserve(count);
   for (size_t i = 0; i < count; ++i) {
     weights.push_back(normal(random));
   }

@@ -113,6 +113,7 @@ std::vector<InputMoments> MomentsOf(const LayerInputs& inputs, ThreadPool& pool)
     return DepthwiseMoments(inputs, pool);
   }
   std::vector<InputMoments> moments;
+  moments.reserve(static_cast<size_t>(inputs.groups));
   for (int64_t group = 0; group < inputs.groups; ++group) {
     moments.push_back(MomentsOfGroup(inputs, group, pool));
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "core/base/thread_pool.h"
@@ -15,6 +16,12 @@ namespace {
 struct Sample {
   std::vector<int8_t> codes;
   std::vector<int16_t> wide, real;
+};
+
+// What a tap meets at an output position: nothing outside of the input.
+struct TapValue {
+  double code = 0.0;  // less the zero point
+  double real = 0.0;  // the float model's, in the steps of the codes
 };
 
 class MomentsTest : public ::testing::TestWithParam<int64_t> {
@@ -60,9 +67,8 @@ class MomentsTest : public ::testing::TestWithParam<int64_t> {
     return inputs;
   }
 
-  // What a tap meets at an output position, from the definition.
-  double Met(const Sample& sample, DType dtype, int64_t group, int64_t tap, int64_t position,
-             double* real) const {
+  TapValue Met(const Sample& sample, DType dtype, int64_t group, int64_t tap,
+               int64_t position) const {
     const int64_t own = window_.channels / GetParam();
     const int64_t channel = group * own + tap % own;
     const int64_t kernel = tap / own;
@@ -70,13 +76,31 @@ class MomentsTest : public ::testing::TestWithParam<int64_t> {
                       kernel / window_.kernel_w * window_.dilation_h;
     const int64_t x = position % window_.out_columns * window_.stride_w - window_.pad_left +
                       kernel % window_.kernel_w * window_.dilation_w;
-    *real = 0.0;
     if (y < 0 || y >= window_.rows || x < 0 || x >= window_.columns) {
-      return 0.0;
+      return {};
     }
     const size_t at = static_cast<size_t>((y * window_.columns + x) * window_.channels + channel);
-    *real = static_cast<double>(sample.real[at]) / (dtype == DType::kInt8 ? 32.0 : 1.0);
-    return dtype == DType::kInt8 ? sample.codes[at] + 128.0 : sample.wide[at];
+    const double real = static_cast<double>(sample.real[at]);
+    if (dtype == DType::kInt8) {
+      return {sample.codes[at] + 128.0, real / 32.0};
+    }
+    return {static_cast<double>(sample.wide[at]), real};
+  }
+
+  // h and shift of two taps, from the definition.
+  std::pair<double, double> Expected(DType dtype, int64_t group, int64_t i, int64_t j) const {
+    // 16 bits hold the difference, saturated.
+    const double most = dtype == DType::kInt8 ? 32767.0 / 32.0 : 32767.0;
+    double h = 0.0, shift = 0.0;
+    for (const Sample& sample : samples_) {
+      for (int64_t p = 0; p < window_.positions(); ++p) {
+        const TapValue a = Met(sample, dtype, group, i, p);
+        const TapValue b = Met(sample, dtype, group, j, p);
+        h += a.code * b.code;
+        shift += std::clamp(a.real - a.code, -most, most) * b.code;
+      }
+    }
+    return {h, shift};
   }
 
   void Check(DType dtype) {
@@ -87,18 +111,7 @@ class MomentsTest : public ::testing::TestWithParam<int64_t> {
       const InputMoments& own = moments[static_cast<size_t>(group)];
       for (int64_t i = 0; i < own.taps; ++i) {
         for (int64_t j = 0; j < own.taps; ++j) {
-          double h = 0.0, shift = 0.0;
-          for (const Sample& sample : samples_) {
-            for (int64_t p = 0; p < window_.positions(); ++p) {
-              double real_i = 0.0, real_j = 0.0;
-              const double a = Met(sample, dtype, group, i, p, &real_i);
-              const double b = Met(sample, dtype, group, j, p, &real_j);
-              h += a * b;
-              // 16 bits hold the difference, saturated.
-              const double most = dtype == DType::kInt8 ? 32767.0 / 32.0 : 32767.0;
-              shift += std::clamp(real_i - a, -most, most) * b;
-            }
-          }
+          const auto [h, shift] = Expected(dtype, group, i, j);
           const size_t at = static_cast<size_t>(i * own.taps + j);
           ASSERT_EQ(own.h[at], h) << group << " " << i << " " << j;
           ASSERT_EQ(own.shift[at], shift) << group << " " << i << " " << j;

@@ -90,13 +90,15 @@ void TapProducts::AddRows(int64_t first_row, const TapMatrix& a, const TapMatrix
 
 namespace {
 
+// A place of the kernel over some values; `x` is that of the first output position of the row.
 struct Tap {
+  const int16_t* values = nullptr;
   int64_t y = 0, x = 0;
 };
 
 // Adds the products of two taps of one row of output positions, channel by channel.
-void AddRow(const WindowGeometry& geometry, const Tap& first, const Tap& second, const int16_t* a,
-            const int16_t* b, std::vector<int64_t>& totals) {
+void AddRow(const WindowGeometry& geometry, const Tap& first, const Tap& second,
+            std::vector<int64_t>& totals) {
   const auto outside = [](int64_t place, int64_t extent) { return place < 0 || place >= extent; };
   if (outside(first.y, geometry.rows) || outside(second.y, geometry.rows)) {
     return;
@@ -109,10 +111,11 @@ void AddRow(const WindowGeometry& geometry, const Tap& first, const Tap& second,
     if (outside(x1, geometry.columns) || outside(x2, geometry.columns)) {
       continue;
     }
-    const int16_t* p = a + (first.y * geometry.columns + x1) * channels;
-    const int16_t* q = b + (second.y * geometry.columns + x2) * channels;
+    const int16_t* p = first.values + (first.y * geometry.columns + x1) * channels;
+    const int16_t* q = second.values + (second.y * geometry.columns + x2) * channels;
     for (int64_t c = 0; c < channels; ++c) {
-      total[c] += int32_t{p[c]} * int32_t{q[c]};
+      const int32_t product = int32_t{p[c]} * int32_t{q[c]};
+      total[c] += product;
     }
   }
 }
@@ -129,11 +132,11 @@ void AddDepthwiseProducts(const WindowGeometry& geometry, const std::vector<int1
       std::fill(totals.begin(), totals.end(), 0);
       for (int64_t oy = 0; oy < geometry.out_rows; ++oy) {
         const int64_t top = oy * geometry.stride_h - geometry.pad_top;
-        const auto tap = [&](int64_t k) {
-          return Tap{top + k / geometry.kernel_w * geometry.dilation_h,
+        const auto tap = [&](const std::vector<int16_t>& values, int64_t k) {
+          return Tap{values.data(), top + k / geometry.kernel_w * geometry.dilation_h,
                      k % geometry.kernel_w * geometry.dilation_w - geometry.pad_left};
         };
-        AddRow(geometry, tap(i), tap(j), a.data(), b.data(), totals);
+        AddRow(geometry, tap(a, i), tap(b, j), totals);
       }
       for (int64_t c = 0; c < geometry.channels; ++c) {
         const auto total = static_cast<double>(totals[static_cast<size_t>(c)]);
