@@ -24,7 +24,7 @@ absl::StatusOr<Json> CheckAccuracy(const Graph& graph, const AccuracyCheckInput&
   options.max_samples = input.max_samples;
   options.labels = input.labels;
   options.output_names = OutputNamesOf(graph);
-  QB_ASSIGN_OR_RETURN(const Evaluation evaluation, Evaluate(finished, *candidate, *input.dataset,
+  QB_ASSIGN_OR_RETURN(const Evaluation evaluation, Evaluate({finished, *candidate}, *input.dataset,
                                                             options, phases, phases.cancel()));
   Json json = Json::Object();
   json.Set("data", input.description);

@@ -6,32 +6,24 @@
 #include <system_error>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 
-#include "core/base/atomic_file.h"
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
-#include "core/calibration/sample_choice.h"
 #include "core/compiler/accuracy_check.h"
 #include "core/compiler/compile_reports.h"
 #include "core/compiler/executable_parts.h"
 #include "core/compiler/extra_outputs.h"
 #include "core/compiler/input_preparation.h"
-#include "core/compiler/kept_statistics.h"
-#include "core/compiler/layer_names.h"
 #include "core/compiler/load_model.h"
 #include "core/compiler/phases.h"
 #include "core/compiler/placement.h"
 #include "core/compiler/provenance.h"
 #include "core/compiler/quantization_settings.h"
+#include "core/compiler/quantize_inputs.h"
 #include "core/compiler/reports.h"
-#include "core/compiler/same_model.h"
-#include "core/compiler/sample_view.h"
 #include "core/compiler/tune_bits.h"
 #include "core/compiler/version.h"
-#include "core/dataset/dataset.h"
 #include "core/dataset/read_ahead.h"
 #include "core/frontends/all_frontends.h"
 #include "core/npu/program.h"
@@ -45,34 +37,7 @@
 namespace qb {
 namespace {
 
-constexpr int64_t kRandomSamples = 16;
-constexpr uint64_t kRandomSeed = 1;
 constexpr int64_t kSamplesAhead = 2;  // beyond one a thread
-
-// The device the compile runs on. This build has no GPU executor: "gpu" falls back, never in
-// silence.
-absl::StatusOr<std::string> ChooseDevice(const CompileConfig& config, bool required,
-                                         Phases& phases) {
-  if (config.String("device") == "gpu") {
-    if (required) {
-      return Failure(FailureCode::kDeviceUnavailable,
-                     "device 'gpu' is required, but this build computes on the CPU only");
-    }
-    // A person who did not ask for a device need not read a warning about it.
-    const bool asked = config.Origin("device") != "default";
-    phases.OnLog(asked ? LogLevel::kWarning : LogLevel::kInfo, "device",
-                 "no GPU is available to this build: computing on the CPU");
-  }
-  return std::string("cpu");
-}
-
-// The target, after checking that it has the scheme.
-absl::StatusOr<const TargetSpec*> ChooseTarget(const std::string& name,
-                                               const CompileConfig& config) {
-  QB_ASSIGN_OR_RETURN(const TargetSpec* target, FindTarget(name));
-  QB_RETURN_IF_ERROR(CheckScheme(*target, config.String("inferenceScheme")).status());
-  return target;
-}
 
 void LogPlacement(const Placement& placement, Phases& phases) {
   if (placement.partition.has_value()) {
@@ -116,198 +81,6 @@ absl::Status ParseTo(const ParseRequest& request, const SizeShapes& shapes,
     manifest.Set("subgraphs", PartitionJson(*placement.partition));
   }
   return WriteMblt(output_path, model.graph, manifest);
-}
-
-// Of the size with this number, when there are `sizes`.
-struct SizeNumber {
-  size_t index = 0;
-  size_t sizes = 1;
-};
-
-// The samples as the executable takes them.
-absl::StatusOr<std::unique_ptr<Dataset>> OpenCalibration(
-    const QuantizeRequest& request, const SizeNumber& number, const CompileConfig& config,
-    const std::vector<InputSpec>& inputs, const DatasetOptions& options, Phases& phases) {
-  if (config.Bool("useRandomCalib")) {
-    phases.OnLog(LogLevel::kWarning, "calibration",
-                 "calibrating on random data: the accuracy of the result means nothing");
-    return MakeRandomDataset(inputs, kRandomSamples, kRandomSeed);
-  }
-  if (request.calibration_paths.empty()) {
-    return Failure(FailureCode::kArgumentError,
-                   "No calibration dataset is provided: give --calib-data-path, or "
-                   "--use-random-calib for a smoke test");
-  }
-  if (request.calibration_paths.size() != number.sizes) {
-    return Failure(
-        FailureCode::kArgumentError,
-        absl::StrCat(request.calibration_paths.size(),
-                     request.calibration_paths.size() == 1
-                         ? " calibration data set is given; a model of "
-                         : " calibration data sets are given; a model of ",
-                     number.sizes == 1 ? "one size" : absl::StrCat(number.sizes, " sizes"),
-                     " takes one for each"));
-  }
-  return OpenDataset(request.calibration_paths[number.index], inputs, options, phases);
-}
-
-absl::Status SaveConfig(const std::string& path, const CompileConfig& config) {
-  if (path.empty()) {
-    return absl::OkStatus();
-  }
-  const Json tree = config.ToGroupedJson();
-  const bool yaml = absl::EndsWith(path, ".yaml") || absl::EndsWith(path, ".yml");
-  const auto write = [&]() -> absl::Status {
-    QB_RETURN_IF_ERROR(WriteFileAtomically(path, yaml ? JsonToYaml(tree) : tree.Dump(2) + "\n"));
-    return WriteFileAtomically(absl::StrCat(path, ".origins.json"),
-                               config.Origins().Dump(2) + "\n");
-  };
-  return WithFailureCode(write(), FailureCode::kOutputWriteError);
-}
-
-// The samples of the check after the compile, or null when there are none.
-struct CheckData {
-  std::unique_ptr<Dataset> own;  // of --eval-data, or some of the calibration's
-  const Dataset* dataset = nullptr;
-  std::unique_ptr<Labels> labels;
-  std::string description;
-};
-
-// `calibration`: the samples as the executable takes them.
-absl::StatusOr<CheckData> OpenCheckData(const QuantizeRequest& request, const Dataset& calibration,
-                                        const std::vector<InputSpec>& inputs,
-                                        const DatasetOptions& options, Phases& phases) {
-  CheckData data;
-  if (request.evaluation_path.empty()) {
-    // By content, as everything that goes into the file: not by name or place.
-    QB_ASSIGN_OR_RETURN(
-        std::vector<int64_t> chosen,
-        SamplesByContent(calibration, kCheckSamples, request.threads, phases.cancel()));
-    data.own = std::make_unique<SampleView>(calibration, std::move(chosen));
-    data.dataset = data.own.get();
-    data.description = "on calibration data";
-    return data;
-  }
-  QB_ASSIGN_OR_RETURN(data.own, OpenDataset(request.evaluation_path, inputs, options, phases));
-  data.dataset = data.own.get();
-  data.description = "on evaluation data";
-  if (!request.labels_path.empty()) {
-    QB_ASSIGN_OR_RETURN(Labels labels, ReadLabels(request.labels_path));
-    data.labels = std::make_unique<Labels>(std::move(labels));
-  }
-  return data;
-}
-
-// The model at one size.
-struct SizeInputs {
-  MbltFile mblt;
-  Placement placement;  // of the nodes of mblt.graph
-  std::vector<InputSpec> specs;
-  DatasetOptions preparation;
-  std::vector<Uint8Input> bytes;  // inputs that the executable takes as uint8
-  std::unique_ptr<FoldedInputs> folded;
-  std::unique_ptr<Dataset> samples;   // as the executable takes them
-  std::unique_ptr<Dataset> finished;  // as the model does, where that is something else
-  CheckData check_data;
-
-  const Dataset& calibration() const { return finished != nullptr ? *finished : *samples; }
-};
-
-// All that a quantization works on, known to be good before work begins.
-struct QuantizeInputs {
-  std::unique_ptr<StatisticsFiles> statistics;
-  const TargetSpec* target = nullptr;
-  std::vector<CoreMode> modes;
-  std::string device;
-  std::vector<SizeInputs> sizes;
-};
-
-// What the settings say about samples and about inputs that are bytes.
-absl::Status PrepareInputs(const QuantizeRequest& request, const CompileConfig& config,
-                           Phases& phases, SizeInputs& size) {
-  size.specs = InputSpecsOf(size.mblt.graph);
-  QB_ASSIGN_OR_RETURN(size.preparation, DatasetOptionsOf(config, size.specs));
-  size.preparation.threads = request.threads;
-  size.preparation.cancel = &phases.cancel();
-  QB_ASSIGN_OR_RETURN(size.bytes, Uint8InputsOf(size.specs, size.preparation));
-  QB_ASSIGN_OR_RETURN(FoldedInputs folded, FoldedInputsOf(size.specs, size.preparation));
-  size.folded = std::make_unique<FoldedInputs>(std::move(folded));
-  return size.placement.partition.has_value()
-             ? CheckReadersOfBytes(size.mblt.graph, *size.placement.partition, size.bytes)
-             : absl::OkStatus();
-}
-
-absl::Status SaveSeenSamples(const CompileConfig& config, const SizeInputs& size, Phases& phases) {
-  if (!config.Bool("saveSample.apply")) {
-    return absl::OkStatus();
-  }
-  const std::string& folder = config.String("saveSample.path");
-  QB_ASSIGN_OR_RETURN(const int64_t count, SaveSamples(size.calibration(), size.specs, folder,
-                                                       config.Int("saveSample.maxSamples")));
-  phases.OnLog(LogLevel::kInfo, "dataset",
-               absl::StrCat(count, " of ", size.samples->size(),
-                            " calibration samples are saved in '", folder, "'"));
-  return absl::OkStatus();
-}
-
-absl::Status PrepareSize(const QuantizeRequest& request, const SizeNumber& number,
-                         const std::string& mblt_path, const CompileConfig& config,
-                         const TargetSpec& target, Phases& phases, SizeInputs& size) {
-  QB_ASSIGN_OR_RETURN(size.mblt, ReadMblt(mblt_path));
-  QB_RETURN_IF_ERROR(RequireNoneMissing(
-      AddExtraOutputs(WantedExtraOutputs(config), size.mblt.graph), size.mblt.graph));
-  QB_ASSIGN_OR_RETURN(size.placement, PlaceGraph(size.mblt.graph, target, config));
-  QB_RETURN_IF_ERROR(CheckLayerNames(config, size.mblt.graph));
-  QB_RETURN_IF_ERROR(ResolveLayerOverrides(size.mblt.graph, PointwiseClosures(size.mblt.graph),
-                                           LayerOverridesOf(config))
-                         .status());
-  if (number.index == 0) {
-    QB_RETURN_IF_ERROR(SaveConfig(request.config_save_path, config));
-  }
-  QB_RETURN_IF_ERROR(PrepareInputs(request, config, phases, size));
-  QB_RETURN_IF_ERROR(phases.Begin("samples"));
-  const DatasetOptions before = BeforeFolding(size.preparation);
-  QB_ASSIGN_OR_RETURN(
-      size.samples, OpenCalibration(request, number, config, size.folded->taken(), before, phases));
-  size.finished = size.folded->any() ? MakeFinishedDataset(*size.samples, *size.folded) : nullptr;
-  QB_ASSIGN_OR_RETURN(size.check_data,
-                      OpenCheckData(request, *size.samples, size.folded->taken(), before, phases));
-  return number.index == 0 ? SaveSeenSamples(config, size, phases) : absl::OkStatus();
-}
-
-absl::Status Prepare(const QuantizeRequest& request, const std::vector<std::string>& mblt_paths,
-                     const CompileConfig& config, Phases& phases, QuantizeInputs& inputs) {
-  const bool keeps = !request.statistics_load_path.empty() || !request.statistics_save_path.empty();
-  if (keeps && EquivalentOptionsOf(config, request.threads).apply()) {
-    return Failure(FailureCode::kArgumentError,
-                   "statistics are those of the model as it is; --calib-stats-load and "
-                   "--calib-stats-save do not go with equivalentTransformation");
-  }
-  QB_ASSIGN_OR_RETURN(
-      StatisticsFiles statistics,
-      StatisticsFiles::Open(request.statistics_load_path, request.statistics_save_path));
-  inputs.statistics = std::make_unique<StatisticsFiles>(std::move(statistics));
-  QB_ASSIGN_OR_RETURN(inputs.target, ChooseTarget(request.target, config));
-  QB_ASSIGN_OR_RETURN(inputs.modes, CheckScheme(*inputs.target, config.String("inferenceScheme")));
-  QB_ASSIGN_OR_RETURN(inputs.device, ChooseDevice(config, request.require_device, phases));
-  if (mblt_paths.size() > 1 && !request.evaluation_path.empty()) {
-    return Failure(FailureCode::kArgumentError,
-                   "--eval-data goes with a model of one size; several are checked on their "
-                   "calibration data");
-  }
-  for (size_t i = 0; i < mblt_paths.size(); ++i) {
-    SizeInputs size;
-    QB_RETURN_IF_ERROR(PrepareSize(request, {i, mblt_paths.size()}, mblt_paths[i], config,
-                                   *inputs.target, phases, size));
-    if (i > 0) {
-      QB_RETURN_IF_ERROR(CheckSameModel(inputs.sizes.front().mblt, size.mblt));
-    }
-    for (const SizeInputs& earlier : inputs.sizes) {
-      QB_RETURN_IF_ERROR(CheckOtherSize(earlier.mblt, size.mblt));
-    }
-    inputs.sizes.push_back(std::move(size));
-  }
-  return absl::OkStatus();
 }
 
 // The manifest of a file that holds this size alone; its programs, weights and CPU graphs go to
@@ -377,9 +150,9 @@ absl::StatusOr<std::vector<QuantizedModel>> CompileSizes(const QuantizeInputs& i
     QB_RETURN_IF_ERROR(inputs.statistics->Use(size.mblt, size.calibration()));
     const ReadAhead samples(size.calibration(),
                             settings.quantization.calibration.threads + kSamplesAhead);
-    QB_ASSIGN_OR_RETURN(
-        std::vector<CompiledPart> parts,
-        CompileParts(size.mblt.graph, size.placement, samples, settings, phases, phases.cancel()));
+    QB_ASSIGN_OR_RETURN(std::vector<CompiledPart> parts,
+                        CompileParts({size.mblt.graph, size.placement}, samples, settings, phases,
+                                     phases.cancel()));
     waited += samples.waited();
     quantized.push_back(JoinReports(parts));
     const std::string folder = i == 0 ? "" : absl::StrCat("size_", i + 1, "/");
@@ -452,8 +225,8 @@ absl::StatusOr<TunedBits> Tune(const QuantizeRequest& request, const CompileConf
   const SizeInputs& size = inputs.sizes.front();
   PartSettings settings = SettingsOf(inputs, config, request.threads);
   settings.bytes = size.bytes;
-  QB_ASSIGN_OR_RETURN(TunedBits tuned, TuneBits(size.mblt.graph, size.placement, size.calibration(),
-                                                settings, config, phases, phases.cancel()));
+  QB_ASSIGN_OR_RETURN(TunedBits tuned, TuneBits({size.mblt.graph, size.placement},
+                                                size.calibration(), settings, config, phases));
   QB_RETURN_IF_ERROR(SaveConfig(request.config_save_path, tuned.config));
   return tuned;
 }
@@ -462,7 +235,7 @@ absl::StatusOr<CompileResult> QuantizeFrom(const QuantizeRequest& request,
                                            const std::vector<std::string>& mblt_paths,
                                            const CompileConfig& config, Phases& phases) {
   QuantizeInputs inputs;
-  QB_RETURN_IF_ERROR(Prepare(request, mblt_paths, config, phases, inputs));
+  QB_RETURN_IF_ERROR(PrepareQuantization(request, mblt_paths, config, phases, inputs));
   // Now: model, target, settings and every sample are known to be good; work begins.
 
   MxqContents contents;

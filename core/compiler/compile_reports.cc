@@ -102,7 +102,7 @@ absl::StatusOr<LayerFigures> MeasureLayers(const ReportInput& input, Phases& pha
     return figures;
   }
   QB_ASSIGN_OR_RETURN(std::vector<LayerMetrics> layers,
-                      EvaluateLayers(*input.graph, *executable.network, *input.samples,
+                      EvaluateLayers({*input.graph, *executable.network}, *input.samples,
                                      {input.threads, kLayerSamples, input.bytes, input.folded},
                                      phases, phases.cancel()));
   AddLayerFacts(*input.graph, (*input.report)["layers"], layers);

@@ -126,9 +126,10 @@ void AddProgram(CompiledPart& part, const std::vector<CoreMode>& modes, const st
 
 }  // namespace
 
-absl::Status ForEachPart(const Graph& graph, const Placement& placement, const Dataset& calibration,
+absl::Status ForEachPart(const PlacedModel& model, const Dataset& calibration,
                          const PartSettings& settings,
                          const std::function<absl::Status(const PartInput& part)>& body) {
+  const auto& [graph, placement] = model;
   if (!placement.partition.has_value()) {
     PartSettings own = settings;
     if (settings.statistics != nullptr) {
@@ -175,16 +176,18 @@ absl::StatusOr<Graph> TransformedGraph(const PartInput& part, ProgressSink& sink
   return graph;
 }
 
-absl::StatusOr<std::vector<CompiledPart>> CompileParts(
-    const Graph& graph, const Placement& placement, const Dataset& calibration,
-    const PartSettings& settings, ProgressSink& sink, const CancelToken& cancel) {
+absl::StatusOr<std::vector<CompiledPart>> CompileParts(const PlacedModel& model,
+                                                       const Dataset& calibration,
+                                                       const PartSettings& settings,
+                                                       ProgressSink& sink,
+                                                       const CancelToken& cancel) {
   std::vector<CompiledPart> parts;
   const auto compile = [&](const PartInput& input) -> absl::Status {
     QB_ASSIGN_OR_RETURN(CompiledPart part, CompilePart(input, sink, cancel));
     parts.push_back(std::move(part));
     return absl::OkStatus();
   };
-  QB_RETURN_IF_ERROR(ForEachPart(graph, placement, calibration, settings, compile));
+  QB_RETURN_IF_ERROR(ForEachPart(model, calibration, settings, compile));
   return parts;
 }
 

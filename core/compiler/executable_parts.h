@@ -36,6 +36,12 @@ struct CompiledPart {
   npu::NpuPrograms programs;  // in the order of the modes
 };
 
+// A model and where its layers run; valid during a call.
+struct PlacedModel {
+  const Graph& graph;
+  const Placement& placement;  // of the nodes of `graph`
+};
+
 // One NPU part with what concerns it alone; valid during the call that hands it out.
 struct PartInput {
   const Graph& graph;
@@ -43,10 +49,10 @@ struct PartInput {
   const PartSettings& settings;
 };
 
-// Calls `body` for each NPU part in order until one fails. `calibration` has the inputs of `graph`:
-// parts in the middle see what the float layers before them make of it. Errors: those of `body` and
-// of the samples.
-absl::Status ForEachPart(const Graph& graph, const Placement& placement, const Dataset& calibration,
+// Calls `body` for each NPU part in order until one fails. `calibration` has the inputs of the
+// model: parts in the middle see what the float layers before them make of it. Errors: those of
+// `body` and of the samples.
+absl::Status ForEachPart(const PlacedModel& model, const Dataset& calibration,
                          const PartSettings& settings,
                          const std::function<absl::Status(const PartInput& part)>& body);
 
@@ -58,9 +64,11 @@ absl::StatusOr<Graph> TransformedGraph(const PartInput& part, ProgressSink& sink
 
 // One entry for each NPU part, in order; arguments as ForEachPart. Errors: those of Quantize and
 // BuildPrograms.
-absl::StatusOr<std::vector<CompiledPart>> CompileParts(
-    const Graph& graph, const Placement& placement, const Dataset& calibration,
-    const PartSettings& settings, ProgressSink& sink, const CancelToken& cancel);
+absl::StatusOr<std::vector<CompiledPart>> CompileParts(const PlacedModel& model,
+                                                       const Dataset& calibration,
+                                                       const PartSettings& settings,
+                                                       ProgressSink& sink,
+                                                       const CancelToken& cancel);
 
 // The part with the most products among `parts`: what the plan in the manifest speaks of.
 const CompiledPart& BodyOf(const Placement& placement, const std::vector<CompiledPart>& parts);

@@ -275,32 +275,48 @@ Json InputContract(const InputSpec& input, const DatasetOptions& options,
   return contract.Set("steps_before", std::move(before)).Set("fused", std::move(fused));
 }
 
+namespace {
+
+// Who reads an input, in words.
+struct InputReaders {
+  std::vector<std::string> names;
+  bool npu = true;  // all of them are NPU parts
+};
+
+InputReaders ReadersOf(absl::string_view input, const Graph& graph, const Partition& partition) {
+  const auto is_input = [&](const Node& node) {
+    return node.op() == OpKind::kInput && node.name() == input;
+  };
+  InputReaders readers;
+  for (const GraphPart& part : partition.parts) {
+    for (const Node* source : part.inputs) {
+      if (is_input(*source)) {
+        readers.names.push_back(absl::StrCat("'", part.name, "'"));
+        readers.npu = readers.npu && part.npu;
+      }
+    }
+  }
+  for (const Node* output : graph.outputs()) {
+    if (is_input(*output->operand(0))) {
+      readers.names.push_back(absl::StrCat("output '", output->name(), "'"));
+      readers.npu = false;
+    }
+  }
+  return readers;
+}
+
+}  // namespace
+
 absl::Status CheckReadersOfBytes(const Graph& graph, const Partition& partition,
                                  absl::Span<const Uint8Input> bytes) {
   for (const Uint8Input& entry : bytes) {
-    std::vector<std::string> readers;
-    bool npu = true;
-    for (const GraphPart& part : partition.parts) {
-      for (const Node* input : part.inputs) {
-        if (input->op() == OpKind::kInput && input->name() == entry.input) {
-          readers.push_back(absl::StrCat("'", part.name, "'"));
-          npu = npu && part.npu;
-        }
-      }
-    }
-    for (const Node* output : graph.outputs()) {
-      const Node& source = *output->operand(0);
-      if (source.op() == OpKind::kInput && source.name() == entry.input) {
-        readers.push_back(absl::StrCat("output '", output->name(), "'"));
-        npu = false;
-      }
-    }
-    if (readers.size() != 1 || !npu) {
-      return Failure(FailureCode::kConfigError,
-                     absl::StrCat("uint8Input: input '", entry.input, "' is read by ",
-                                  readers.empty() ? "nothing" : absl::StrJoin(readers, ", "),
-                                  "; with CPU parts a uint8 input must be read by one NPU part "
-                                  "alone"));
+    const InputReaders readers = ReadersOf(entry.input, graph, partition);
+    if (readers.names.size() != 1 || !readers.npu) {
+      return Failure(
+          FailureCode::kConfigError,
+          absl::StrCat("uint8Input: input '", entry.input, "' is read by ",
+                       readers.names.empty() ? "nothing" : absl::StrJoin(readers.names, ", "),
+                       "; with CPU parts a uint8 input must be read by one NPU part alone"));
     }
   }
   return absl::OkStatus();

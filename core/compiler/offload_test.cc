@@ -131,6 +131,7 @@ class OffloadTest : public ::testing::Test {
       }
     }
     std::vector<double> sqnr;
+    sqnr.reserve(signal.size());
     for (size_t o = 0; o < signal.size(); ++o) {
       sqnr.push_back(10 * std::log10(signal[o] / noise[o]));
     }

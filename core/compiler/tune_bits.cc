@@ -43,24 +43,23 @@ ConfigOverride Pinned(const CompileConfig& config, const std::string& list,
 
 }  // namespace
 
-absl::StatusOr<TunedBits> TuneBits(const Graph& graph, const Placement& placement,
-                                   const Dataset& calibration, const PartSettings& settings,
-                                   const CompileConfig& config, ProgressSink& sink,
-                                   const CancelToken& cancel) {
-  const AutoTuneOptions options = OptionsOf(config, !placement.partition.has_value());
+absl::StatusOr<TunedBits> TuneBits(const PlacedModel& model, const Dataset& calibration,
+                                   const PartSettings& settings, const CompileConfig& config,
+                                   Phases& phases) {
+  const AutoTuneOptions options = OptionsOf(config, !model.placement.partition.has_value());
   std::vector<TuneChoice> choices;
   Json report = Json::Array();
   const auto tune = [&](const PartInput& part) -> absl::Status {
-    QB_ASSIGN_OR_RETURN(const Graph graph, TransformedGraph(part, sink, cancel));
+    QB_ASSIGN_OR_RETURN(const Graph graph, TransformedGraph(part, phases, phases.cancel()));
     QB_ASSIGN_OR_RETURN(TuneResult result, AutoTune({graph, part.samples, *part.settings.target,
                                                      part.settings.quantization},
-                                                    options, sink, cancel));
-    sink.OnLog(result.reached ? LogLevel::kInfo : LogLevel::kWarning, kOrigin, result.ToText());
+                                                    options, phases, phases.cancel()));
+    phases.OnLog(result.reached ? LogLevel::kInfo : LogLevel::kWarning, kOrigin, result.ToText());
     choices.insert(choices.end(), result.choices.begin(), result.choices.end());
     report.Append(result.ToJson());
     return absl::OkStatus();
   };
-  QB_RETURN_IF_ERROR(ForEachPart(graph, placement, calibration, settings, tune));
+  QB_RETURN_IF_ERROR(ForEachPart(model, calibration, settings, tune));
   std::vector<ConfigOverride> pinned = {{"autoTune.apply", Json(false), kOrigin}};
   for (const char* list : {"activation16Bits", "weight16Bits", "weight8Bits"}) {
     pinned.push_back(Pinned(config, list, choices));

@@ -3,10 +3,9 @@
 
 #include "absl/status/statusor.h"
 
-#include "core/base/cancel_token.h"
 #include "core/base/json.h"
-#include "core/base/progress.h"
 #include "core/compiler/executable_parts.h"
+#include "core/compiler/phases.h"
 #include "core/config/compile_config.h"
 
 namespace qb {
@@ -19,10 +18,9 @@ struct TunedBits {
 };
 
 // Arguments as ForEachPart. Errors: those of AutoTune.
-absl::StatusOr<TunedBits> TuneBits(const Graph& graph, const Placement& placement,
-                                   const Dataset& calibration, const PartSettings& settings,
-                                   const CompileConfig& config, ProgressSink& sink,
-                                   const CancelToken& cancel);
+absl::StatusOr<TunedBits> TuneBits(const PlacedModel& model, const Dataset& calibration,
+                                   const PartSettings& settings, const CompileConfig& config,
+                                   Phases& phases);
 
 // A model that was parsed for this compile says in its provenance with what settings: then `tuned`
 // takes the place of `config` there, as it would stand if the settings had been given so.

@@ -85,7 +85,7 @@ TEST(Culprits, TheSettingRemovesTheNoise) {
     QB_EXPECT_OK(model);
     NullProgressSink sink;
     absl::StatusOr<std::vector<LayerMetrics>> layers =
-        EvaluateLayers(*graph, model->network, *data, {}, sink, CancelToken());
+        EvaluateLayers({*graph, model->network}, *data, {}, sink, CancelToken());
     QB_EXPECT_OK(layers);
     AddLayerFacts(
         *graph,

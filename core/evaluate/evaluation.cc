@@ -280,19 +280,18 @@ absl::StatusOr<std::vector<std::vector<Tensor>>> ModelUnderTest::RunBatch(
   return outputs;
 }
 
-absl::StatusOr<Evaluation> Evaluate(const ModelUnderTest& reference,
-                                    const ModelUnderTest& candidate, const Dataset& dataset,
+absl::StatusOr<Evaluation> Evaluate(const ModelPair& models, const Dataset& dataset,
                                     const EvaluationOptions& options, ProgressSink& sink,
                                     const CancelToken& cancel) {
   const int64_t count =
       options.max_samples > 0 ? std::min(options.max_samples, dataset.size()) : dataset.size();
-  const Loop loop{reference, candidate, dataset, options};
+  const Loop loop{models.reference, models.candidate, dataset, options};
   std::vector<SampleResult> samples(static_cast<size_t>(count));
   std::vector<absl::Status> statuses(static_cast<size_t>(count), absl::OkStatus());
   std::atomic<bool> failed{false};
   std::atomic<int64_t> done{0};
   ThreadPool pool(std::max(1, options.threads));
-  const int64_t batch = candidate.batch();
+  const int64_t batch = models.candidate.batch();
   pool.ParallelFor((count + batch - 1) / batch, [&](int64_t group, int worker) {
     if (failed.load() || cancel.cancelled()) {
       return;

@@ -74,11 +74,17 @@ struct Evaluation {
   Json ToJson() const;
 };
 
+// Two models with the same inputs and outputs; valid during a call.
+struct ModelPair {
+  const ModelUnderTest& reference;
+  const ModelUnderTest& candidate;
+};
+
 // Samples are spread over threads; sums are merged in sample order, so the result does not depend
 // on the number of threads. Errors: CALIBRATION_DATA_ERROR of a sample; ARGUMENT_ERROR for a label
-// that is no class index, when no sample has a label, or for outputs without boxes; CANCELLED; those of the models.
-absl::StatusOr<Evaluation> Evaluate(const ModelUnderTest& reference,
-                                    const ModelUnderTest& candidate, const Dataset& dataset,
+// that is no class index, when no sample has a label, or for outputs without boxes; CANCELLED;
+// those of the models.
+absl::StatusOr<Evaluation> Evaluate(const ModelPair& models, const Dataset& dataset,
                                     const EvaluationOptions& options, ProgressSink& sink,
                                     const CancelToken& cancel);
 

@@ -60,7 +60,7 @@ TEST(Evaluate, CountsAgreementAndTopK) {
     options.threads = threads;
     QB_ASSERT_OK_AND_ASSIGN(
         const Evaluation result,
-        Evaluate(FakeModel(false), FakeModel(true), CountingDataset(10), options, sink, cancel));
+        Evaluate({FakeModel(false), FakeModel(true)}, CountingDataset(10), options, sink, cancel));
     EXPECT_EQ(result.samples, 10);
     EXPECT_DOUBLE_EQ(*result.outputs[0].agreement, 0.5);
     EXPECT_DOUBLE_EQ(result.accuracy->float_top1, 1.0);
@@ -97,14 +97,14 @@ TEST(Evaluate, CountsBoxesThatAreFoundAgain) {
   NullProgressSink sink;
   for (const auto& [shift, found] : {std::pair{1.0f, 6}, std::pair{8.0f, 3}}) {
     QB_ASSERT_OK_AND_ASSIGN(const Evaluation result,
-                            Evaluate(FakeDetector(0), FakeDetector(shift), CountingDataset(3),
+                            Evaluate({FakeDetector(0), FakeDetector(shift)}, CountingDataset(3),
                                      options, sink, CancelToken()));
     EXPECT_EQ(result.box_recall->boxes, 6);
     EXPECT_EQ(result.box_recall->found, found);
     EXPECT_EQ(result.ToJson()["boxes"]["recall"].as_double(), found / 6.0);
   }
   EXPECT_EQ(
-      FailureCodeOf(Evaluate(FakeModel(false), FakeModel(true), CountingDataset(1),
+      FailureCodeOf(Evaluate({FakeModel(false), FakeModel(true)}, CountingDataset(1),
                              {.output_names = {"scores"}, .count_boxes = true}, sink, CancelToken())
                         .status()),
       FailureCode::kArgumentError);
@@ -118,7 +118,7 @@ TEST(Evaluate, TakesClassNamesAndText) {
   options.classes = {"bird", "cat", "dog", "fox", "owl", "rat"};
   NullProgressSink sink;
   QB_ASSERT_OK_AND_ASSIGN(const Evaluation result,
-                          Evaluate(FakeModel(false), FakeModel(true), CountingDataset(2), options,
+                          Evaluate({FakeModel(false), FakeModel(true)}, CountingDataset(2), options,
                                    sink, CancelToken()));
   EXPECT_DOUBLE_EQ(result.accuracy->float_top1, 1.0);
   EXPECT_DOUBLE_EQ(result.accuracy->quantized_top1, 0.5);
@@ -126,7 +126,7 @@ TEST(Evaluate, TakesClassNamesAndText) {
   options.label_metric = LabelMetric::kCtc;
   options.classes = {"a", "dog", "c", "d", "e"};
   QB_ASSERT_OK_AND_ASSIGN(const Evaluation text,
-                          Evaluate(FakeModel(false), FakeModel(true), CountingDataset(2), options,
+                          Evaluate({FakeModel(false), FakeModel(true)}, CountingDataset(2), options,
                                    sink, CancelToken()));
   EXPECT_DOUBLE_EQ(*text.accuracy->float_sequence, 1.0);
   EXPECT_DOUBLE_EQ(*text.accuracy->quantized_sequence, 0.5);
@@ -145,7 +145,7 @@ TEST(Evaluate, BadLabelsAreNamed) {
                                                    {{{"other", "1"}}, "no sample has a label"}}) {
     options.labels = &labels;
     const auto result =
-        Evaluate(FakeModel(false), FakeModel(false), CountingDataset(3), options, sink, cancel);
+        Evaluate({FakeModel(false), FakeModel(false)}, CountingDataset(3), options, sink, cancel);
     EXPECT_EQ(FailureCodeOf(result.status()), FailureCode::kArgumentError);
     EXPECT_THAT(std::string(result.status().message()), HasSubstr(message));
   }
@@ -157,10 +157,11 @@ TEST(Evaluate, StopsWhenCancelled) {
   NullProgressSink sink;
   CancelToken cancel;
   cancel.Cancel();
-  EXPECT_EQ(Evaluate(FakeModel(false), FakeModel(false), CountingDataset(3), options, sink, cancel)
-                .status()
-                .code(),
-            absl::StatusCode::kCancelled);
+  EXPECT_EQ(
+      Evaluate({FakeModel(false), FakeModel(false)}, CountingDataset(3), options, sink, cancel)
+          .status()
+          .code(),
+      absl::StatusCode::kCancelled);
 }
 
 }  // namespace

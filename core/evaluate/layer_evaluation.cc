@@ -288,13 +288,13 @@ Json LayerMetrics::ToJson() const {
            Json::Object().Set("range", Pair(histogram_range)).Set("counts", std::move(counts)));
 }
 
-absl::StatusOr<std::vector<LayerMetrics>> EvaluateLayers(const Graph& graph, const Network& network,
+absl::StatusOr<std::vector<LayerMetrics>> EvaluateLayers(const LayerPair& models,
                                                          const Dataset& dataset,
                                                          const LayerEvaluationOptions& options,
                                                          ProgressSink& sink,
                                                          const CancelToken& cancel) {
   QB_ASSIGN_OR_RETURN(const std::unique_ptr<LayerJudge> judge,
-                      LayerJudge::Create(graph, network, options));
+                      LayerJudge::Create(models.graph, models.network, options));
   const int64_t count =
       options.max_samples > 0 ? std::min(options.max_samples, dataset.size()) : dataset.size();
   OrderedLayerSums totals(judge->steps().size());
@@ -328,7 +328,7 @@ absl::StatusOr<std::vector<LayerMetrics>> EvaluateLayers(const Graph& graph, con
   for (const absl::Status& status : statuses) {
     QB_RETURN_IF_ERROR(status);
   }
-  return Summarize(*judge, network, totals.Take());
+  return Summarize(*judge, models.network, totals.Take());
 }
 
 }  // namespace qb

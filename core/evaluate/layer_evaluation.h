@@ -57,15 +57,23 @@ struct LayerMetrics {
   Json ToJson() const;
 };
 
-// `graph` is the float model that `network` was made from: tensors have the names of its nodes.
+// A float model and the network that was made from it, whose tensors have the names of its nodes;
+// valid during a call.
+struct LayerPair {
+  const Graph& graph;
+  const integer::Network& network;
+};
+
 // Layers in execution order; those inside of a fused layer or a lookup table have no value and are
 // left out. A sample costs one float and about two integer inferences, in memory the codes of all
 // its values. The result does not depend on the number of threads.
 //
 // Errors: ARGUMENT_ERROR when the network is not of this model; CALIBRATION_DATA_ERROR of a sample;
 // those of CreateCpuExecutor; CANCELLED.
-absl::StatusOr<std::vector<LayerMetrics>> EvaluateLayers(
-    const Graph& graph, const integer::Network& network, const Dataset& dataset,
-    const LayerEvaluationOptions& options, ProgressSink& sink, const CancelToken& cancel);
+absl::StatusOr<std::vector<LayerMetrics>> EvaluateLayers(const LayerPair& models,
+                                                         const Dataset& dataset,
+                                                         const LayerEvaluationOptions& options,
+                                                         ProgressSink& sink,
+                                                         const CancelToken& cancel);
 
 }  // namespace qb

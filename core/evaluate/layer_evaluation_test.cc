@@ -46,7 +46,7 @@ class LayerEvaluationTest : public ::testing::Test {
   absl::StatusOr<std::vector<LayerMetrics>> Evaluate(const integer::Network& network,
                                                      int threads = 1) const {
     NullProgressSink sink;
-    return EvaluateLayers(graph_, network, *data_, {.threads = threads}, sink, CancelToken());
+    return EvaluateLayers({graph_, network}, *data_, {.threads = threads}, sink, CancelToken());
   }
   static const LayerMetrics& Row(const std::vector<LayerMetrics>& rows, const std::string& name) {
     const auto found = std::find_if(rows.begin(), rows.end(),
@@ -122,7 +122,7 @@ TEST_F(LayerEvaluationTest, RefusesAnotherModel) {
   NullProgressSink sink;
   const Graph other = *ParseGraph("x = Input float32[1x8x8x4]\nm = Relu(x)\ny = Output(m)");
   const absl::Status status =
-      EvaluateLayers(other, network, *data_, {}, sink, CancelToken()).status();
+      EvaluateLayers({other, network}, *data_, {}, sink, CancelToken()).status();
   EXPECT_EQ(FailureCodeOf(status), FailureCode::kArgumentError);
   EXPECT_THAT(std::string(status.message()), HasSubstr("made from another model"));
 }

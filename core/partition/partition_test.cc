@@ -33,6 +33,7 @@ Parted Divide(const std::string& body, const PartitionOptions& options = {},
 
 std::vector<std::string> Names(const std::vector<const Node*>& nodes) {
   std::vector<std::string> names;
+  names.reserve(nodes.size());
   for (const Node* node : nodes) {
     names.push_back(node->name());
   }

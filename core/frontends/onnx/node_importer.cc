@@ -284,7 +284,8 @@ absl::StatusOr<Node*> NodeImporter::AddScalar(absl::string_view role, DType dtyp
   return AddConstant(role, std::move(scalar));
 }
 
-absl::StatusOr<Node*> NodeImporter::AddReshape(absl::string_view role, Node* node, Shape shape) {
+absl::StatusOr<Node*> NodeImporter::AddReshape(absl::string_view role, Node* node,
+                                               const Shape& shape) {
   ReshapeAttrs attrs;
   attrs.new_shape = shape.dims();
   return Add(role, OpKind::kReshape, {node}, std::move(attrs));

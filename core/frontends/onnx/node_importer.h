@@ -149,7 +149,7 @@ class NodeImporter {
   }
   // One element of `dtype`, rank 0.
   absl::StatusOr<Node*> AddScalar(absl::string_view role, DType dtype, double value);
-  absl::StatusOr<Node*> AddReshape(absl::string_view role, Node* node, Shape shape);
+  absl::StatusOr<Node*> AddReshape(absl::string_view role, Node* node, const Shape& shape);
   // The value itself when it has that type.
   absl::StatusOr<Node*> AddCast(absl::string_view role, Node* value, DType dtype);
   absl::StatusOr<Node*> AddTranspose(absl::string_view role, Node* value,

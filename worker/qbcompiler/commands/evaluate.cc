@@ -284,7 +284,7 @@ absl::StatusOr<std::string> JudgeLayers(CommandContext& context, const Compariso
   const MxqFile& mxq = *comparison.executable.mxq;
   const Graph& graph = *comparison.reference.graph;
   QB_ASSIGN_OR_RETURN(std::vector<LayerMetrics> layers,
-                      EvaluateLayers(graph, *comparison.executable.network, *comparison.dataset,
+                      EvaluateLayers({graph, *comparison.executable.network}, *comparison.dataset,
                                      {options.threads, options.max_samples,
                                       BytesOfInputs(mxq.manifest()["inputs"]), &comparison.folded},
                                      context.reporter, context.cancel));
@@ -308,8 +308,8 @@ absl::Status Run(CommandContext& context) {
   context.reporter.OnStage("evaluate");
   const FinishedModel finished(*comparison.reference.model, comparison.folded);
   QB_ASSIGN_OR_RETURN(const Evaluation evaluation,
-                      Evaluate(finished, *comparison.executable.model, *comparison.dataset, options,
-                               context.reporter, context.cancel));
+                      Evaluate({finished, *comparison.executable.model}, *comparison.dataset,
+                               options, context.reporter, context.cancel));
   Json json = evaluation.ToJson();
   std::string table = Table(evaluation);
   if (flags.Has("metric")) {
