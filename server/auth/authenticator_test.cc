@@ -92,12 +92,13 @@ TEST_F(AuthenticatorTest, TokensExpireByTheClock) {
 }
 
 TEST_F(AuthenticatorTest, ACertificateCountsOnlyWhenItIsRegistered) {
-  Add("team-c", 0, "spiffe://farm/c");
-  EXPECT_FALSE(With("", {"spiffe://farm/d", "c"}).ok());
-  QB_ASSERT_OK_AND_ASSIGN(const Caller caller, With("", {"spiffe://farm/d", "spiffe://farm/c"}));
+  Add("team-c", 0, "spiffe://builders.example/c");
+  EXPECT_FALSE(With("", {"spiffe://builders.example/d", "c"}).ok());
+  QB_ASSERT_OK_AND_ASSIGN(const Caller caller,
+                          With("", {"spiffe://builders.example/d", "spiffe://builders.example/c"}));
   EXPECT_EQ(caller.tenant, "team-c");
   // A bad token is not made good by a certificate.
-  EXPECT_FALSE(With("Bearer x", {"spiffe://farm/c"}).ok());
+  EXPECT_FALSE(With("Bearer x", {"spiffe://builders.example/c"}).ok());
 }
 
 TEST_F(AuthenticatorTest, RevocationIsSeenAndADamagedFileKeepsWhatWasKnown) {

@@ -48,7 +48,7 @@ TEST_F(CredentialFile, GivesBackWhatWasWrittenAndIsForItsOwnerAlone) {
   QB_ASSERT_OK(Add(MakeOne("1")));
   Credential certificate = MakeOne("2");
   certificate.sha256 = "";
-  certificate.certificate = "spiffe://farm/x";
+  certificate.certificate = "spiffe://builders.example/x";
   QB_ASSERT_OK(Add(certificate));
   QB_ASSERT_OK_AND_ASSIGN(const std::vector<Credential> all, ReadCredentialFile(path_));
   ASSERT_EQ(all.size(), 2u);
@@ -56,7 +56,7 @@ TEST_F(CredentialFile, GivesBackWhatWasWrittenAndIsForItsOwnerAlone) {
   EXPECT_EQ(all[0].expires_ms, 17);
   EXPECT_TRUE(all[0].scopes.Has(Scope::kShare));
   EXPECT_FALSE(all[0].scopes.Has(Scope::kJobsWrite));
-  EXPECT_EQ(all[1].certificate, "spiffe://farm/x");
+  EXPECT_EQ(all[1].certificate, "spiffe://builders.example/x");
   struct stat info = {};
   ASSERT_EQ(stat(path_.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
