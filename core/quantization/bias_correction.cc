@@ -28,7 +28,8 @@ class Correction {
         table_(input.table),
         options_(options),
         cancel_(cancel),
-        run_(lowered.network, input.dataset, input.table.window_samples, options.threads, cancel) {}
+        run_(lowered.network, input.dataset, input.table.window_samples,
+             {.threads = options.threads}, cancel) {}
 
   absl::StatusOr<std::map<int64_t, double>> Run(ProgressSink& sink) {
     const size_t end = EndOfWork();
@@ -99,9 +100,10 @@ class Correction {
     std::vector<double> shifts = MeanBeforeActivation(form, table_.windows.at(linear.node->id()));
     std::vector<int64_t> sums(shifts.size(), 0);
     absl::Mutex mutex;
-    QB_RETURN_IF_ERROR(run_.ForEachSample([&](int64_t sample, int) {
+    QB_RETURN_IF_ERROR(run_.ForEachSample([&](int64_t sample, int worker) {
+      QB_ASSIGN_OR_RETURN(const void* codes, run_.Input(linear.layer, sample, worker));
       const std::vector<int64_t> of_sample =
-          integer::ConvAccumulatorSums(layer, network(), run_.Input(linear.layer, sample));
+          integer::ConvAccumulatorSums(layer, network(), codes);
       absl::MutexLock lock(&mutex);
       for (size_t m = 0; m < sums.size(); ++m) {
         sums[m] += of_sample[m];
@@ -129,7 +131,7 @@ class Correction {
       if (own == nullptr) {
         own = std::make_unique<CodeCounts>(want.size());
       }
-      const void* values = run_.Output(linear.layer, sample);
+      QB_ASSIGN_OR_RETURN(const void* values, run_.Output(linear.layer, sample, worker));
       own->Add({static_cast<const int16_t*>(values), static_cast<size_t>(codes.shape.elements())});
       return absl::OkStatus();
     }));

@@ -100,12 +100,23 @@ double ErrorOf(const std::vector<Reader>& readers, const std::vector<double>& st
   return error;
 }
 
+// The step with which the codes reach from -low to high; 16-bit ones twice as far, as those of the
+// value do.
+double StepFor(double high, double low, const ValueScale& scale) {
+  if (scale.dtype == DType::kInt16) {
+    return 2.0 * std::max(high, low) / 32767.0;
+  }
+  const double above = 127.0 - scale.zero_point;
+  const double below = scale.zero_point == 0 ? 127.0 : 128.0 + scale.zero_point;
+  return std::max(high / above, below > 0.0 ? low / below : 0.0);
+}
+
 }  // namespace
 
 bool CanHaveChannelFactors(const Node& value, const PointwiseClosures& closures,
                            const absl::flat_hash_set<const Node*>& wide) {
   const int64_t rank = value.shape().rank();
-  if (rank == 0 || value.shape()[rank - 1] < 2 || wide.contains(&value) || value.users().empty()) {
+  if (rank == 0 || value.shape()[rank - 1] < 2 || value.users().empty()) {
     return false;
   }
   const bool read_by_weights =
@@ -118,13 +129,12 @@ std::vector<float> ChooseChannelFactors(const Node& value, const ValueScale& sca
                                         const ChannelExtremes& extremes,
                                         const LayerSettings& settings) {
   const double step = scale.scale;
-  const double above = 127.0 - scale.zero_point;
-  const double below = scale.zero_point == 0 ? 127.0 : 128.0 + scale.zero_point;
   std::vector<double> needed, peaks;
+  needed.reserve(extremes.max.size());
+  peaks.reserve(extremes.max.size());
   for (size_t c = 0; c < extremes.max.size(); ++c) {
     const double high = extremes.max[c], low = -static_cast<double>(extremes.min[c]);
-    const double ends = std::max(high / above, below > 0.0 ? low / below : 0.0);
-    needed.push_back(std::clamp(ends, step * kLeastFactor, step));
+    needed.push_back(std::clamp(StepFor(high, low, scale), step * kLeastFactor, step));
     peaks.push_back(std::max(high, low));
   }
   std::vector<Reader> readers;

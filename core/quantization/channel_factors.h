@@ -13,10 +13,10 @@
 
 namespace qb {
 
-// Whether 8-bit codes of `value` may have a step of its own for each index of the last axis: a
-// layer with weights writes it, or a table of a 16-bit value, whose rescaling can differ by
-// channel, and nothing but layers with weights reads it. Those multiply the steps into their
-// weights, so the arithmetic stays what it is. `wide`: the values that have 16 bits.
+// Whether codes of `value` may have a step of its own for each index of the last axis: a layer with
+// weights writes it, or a table of a 16-bit value, whose rescaling can differ by channel, and
+// nothing but layers with weights reads it. Those multiply the steps into their weights, so the
+// arithmetic stays what it is. `wide`: the values that have 16 bits.
 bool CanHaveChannelFactors(const Node& value, const PointwiseClosures& closures,
                            const absl::flat_hash_set<const Node*>& wide);
 

@@ -151,8 +151,10 @@ class Refinement {
     const int64_t count = std::clamp<int64_t>(options_.most_bytes / live, 1, options_.samples);
     QB_ASSIGN_OR_RETURN(const std::vector<int64_t> samples,
                         ChooseSamples(input_.dataset, count, options_.threads, cancel_));
-    run_ = std::make_unique<LayerwiseRun>(network(), input_.dataset, samples, options_.threads,
-                                          cancel_);
+    // The moments of a layer are taken over all samples at a time.
+    run_ = std::make_unique<LayerwiseRun>(
+        network(), input_.dataset, samples,
+        LayerwiseRun::Options{.threads = options_.threads, .in_memory = count}, cancel_);
     if (needs_shift()) {
       std::vector<WantedInput> inputs;
       for (const LoweredNetwork::LinearLayer* linear : wanted_) {
@@ -181,7 +183,9 @@ class Refinement {
     LayerInputs inputs{form.window, form.groups, codes.dtype,      codes.zero_point,
                        {},          nullptr,     Resolution(codes)};
     for (int64_t sample = 0; sample < run_->samples(); ++sample) {
-      inputs.codes.push_back(run_->Input(linear.layer, sample));
+      QB_ASSIGN_OR_RETURN(const void* codes_of_sample,
+                          run_->Input(linear.layer, sample, /*worker=*/0));
+      inputs.codes.push_back(codes_of_sample);
     }
     if (needs_shift()) {
       QB_ASSIGN_OR_RETURN(inputs.real, float_inputs_->Get(index, run_->pool(), cancel_));

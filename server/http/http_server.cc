@@ -45,6 +45,8 @@ class MhdServer final : public HttpServer {
     Slots::iterator place;
   };
 
+  // libmicrohttpd's MHD_AccessHandlerCallback.
+  // NOLINTNEXTLINE(readability-function-size)
   static MHD_Result OnRequest(void* server, MHD_Connection* connection, const char* url,
                               const char* method, const char* version, const char* upload,
                               size_t* upload_bytes, void** slot);
@@ -58,6 +60,7 @@ class MhdServer final : public HttpServer {
   int port_ = 0;
 };
 
+// NOLINTNEXTLINE(readability-function-size)
 MHD_Result MhdServer::OnRequest(void* server, MHD_Connection* connection, const char* url,
                                 const char* method, const char* /*version*/, const char* /*upload*/,
                                 size_t* upload_bytes, void** slot) {
