@@ -5,6 +5,14 @@
 #include "core/base/check.h"
 
 namespace qb {
+namespace {
+
+// Rounding errors of neighbours are independent and cancel in the sums that read them; clipping
+// takes from the strongest responses, all in one direction. Measured: 1 costs a MobileNetV2 2 dB
+// and 1.5 points of agreement against 4, beyond that nothing is gained.
+constexpr double kClippingWeight = 4.0;
+
+}  // namespace
 
 ClipChoice ChooseClip(const std::vector<MagnitudeCount>& tail, const ClipCost& cost) {
   QB_CHECK(!tail.empty());
@@ -18,7 +26,7 @@ ClipChoice ChooseClip(const std::vector<MagnitudeCount>& tail, const ClipCost& c
     const double t = entry.magnitude;
     const double clipped = sum_squares - 2.0 * t * sum + count * t * t;
     const double width = t + cost.other_end;
-    const double error = clipped + rounding * width * width;
+    const double error = kClippingWeight * clipped + rounding * width * width;
     if (error < least) {
       least = error;
       best = {entry.magnitude, above};

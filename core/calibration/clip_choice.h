@@ -25,10 +25,10 @@ struct ClipCost {
 // The entry of `tail` at which clipping costs least. `tail` has the largest magnitudes in falling
 // order and ends at the percentile: nothing below it is ever chosen. Clipping at t costs
 //
-//   sum over larger x of (x - t)^2  +  elements * ((t + other_end) / levels)^2 / 12,
+//   4 * sum over larger x of (x - t)^2  +  elements * ((t + other_end) / levels)^2 / 12,
 //
-// what the clipped elements lose and what rounding at that step adds to all of them. A percentile
-// alone costs accuracy where the tail is long but real. Precondition: tail is not empty.
+// what the clipped elements lose, weighted, and what rounding at that step adds to all of them. A
+// percentile alone costs accuracy where the tail is long but real. Precondition: tail is not empty.
 ClipChoice ChooseClip(const std::vector<MagnitudeCount>& tail, const ClipCost& cost);
 
 }  // namespace qb

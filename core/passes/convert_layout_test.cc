@@ -81,18 +81,18 @@ TEST(ConvertLayout, OperatorsMoveAlong) {
            "r = Slice(a) {axis=[1, 3], start=[1, 7], end=[8, 1], step=[2, -3]}",
            "r = Pad(a) {padding_list=[0, 1, 2, 3, 0, 4, 5, 6], constant=0.25}",
            R"(r = Pad(a) {padding_list=[0, 0, 1, 2, 0, 0, 2, 1], pad_mode="reflect"})",
-           R"(r = Resize(a) {transform_mode="asymmetric", nearest_mode="floor", )"
-           "sizes=[1, 8, 6, 24], scales=[1, 1, 2, 3]}",
+           (R"(r = Resize(a) {transform_mode="asymmetric", nearest_mode="floor", )"
+            "sizes=[1, 8, 6, 24], scales=[1, 1, 2, 3]}"),
            R"(r = Resize(a) {mode="linear", sizes=[1, 8, 6, 24], scales=[1, 1, 2, 3]})",
            "r = DepthToSpace(a) {block_size=2}",
            R"(r = DepthToSpace(a) {block_size=2, order="crd"})",
-           "t = Slice(a) {axis=[2], start=[1], end=[3], step=[1]} "
-           "r = SpaceToDepth(t) {block_size=2}",
+           ("t = Slice(a) {axis=[2], start=[1], end=[3], step=[1]} "
+            "r = SpaceToDepth(t) {block_size=2}"),
            "r = ReduceMean(a) {reduce_axes=[2]}",
            R"(m = TensorCmp(a, c8) {kind="gt"} n = Logical(m) {kind="not"} r = Where(n, a, c8))",
            "r = ReduceProd(a) {reduce_axes=[3]}",
-           R"(r = Resize(a) {transform_mode="tf_crop_and_resize", sizes=[1, 8, 3, 3], )"
-           "scales=[1, 1, 1, 0.375], roi=[0, 0, 0, 0.25, 1, 1, 1, 0.75]}",
+           (R"(r = Resize(a) {transform_mode="tf_crop_and_resize", sizes=[1, 8, 3, 3], )"
+            "scales=[1, 1, 1, 0.375], roi=[0, 0, 0, 0.25, 1, 1, 1, 0.75]}"),
            "r = Gather(a, i) {axis=1}",
            "t = GlobalAveragePooling(a) r = Expand(t) {shape=[1, 8, 2, 3]}",
        }) {
@@ -108,9 +108,9 @@ TEST(ConvertLayout, OutputsWithPixelsOrChannelsAloneNeedNoTranspose) {
            "t = GlobalAveragePooling(a) f = Reshape(t) {new_shape=[1, 8]} r = MatMul(f, k)",
            "r = ReduceMean(a) {reduce_axes=[2, 3], keep_dims=false}",
            "r = ReduceSum(a) {reduce_axes=[1, 2], keep_dims=false}",
-           "t = GlobalAveragePooling(a) f = Reshape(t) {new_shape=[1, 8]} "
-           "u = Reshape(f) {new_shape=[1, 8, 1, 1]} c = Convolution(u, w1) "
-           "t2 = Softmax(c) {axis=1} r = Reshape(t2) {new_shape=[1, 8]}",
+           ("t = GlobalAveragePooling(a) f = Reshape(t) {new_shape=[1, 8]} "
+            "u = Reshape(f) {new_shape=[1, 8, 1, 1]} c = Convolution(u, w1) "
+            "t2 = Softmax(c) {axis=1} r = Reshape(t2) {new_shape=[1, 8]}"),
        }) {
     EXPECT_EQ(TransposesAfter(lines), 1) << lines;
   }

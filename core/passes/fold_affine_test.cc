@@ -67,13 +67,13 @@ TEST(FoldAffine, FoldsBothSides) {
            "a = Convolution(x, w, b8) {h_kernel=3, w_kernel=3}  r = Adding(a, d8)",
            "a = Convolution(x, w) {h_kernel=3, w_kernel=3} b = Multiply(a, c8) r = Adding(b, c8)",
            "a = Convolution(x, wg) {h_kernel=3, w_kernel=3, group_number=2} r = Multiply(a, c8)",
-           "a = Multiply(x, c4) b = Adding(a, e4) r = Convolution(b, w, b8) {h_kernel=3, "
-           "w_kernel=3}",
+           ("a = Multiply(x, c4) b = Adding(a, e4) r = Convolution(b, w, b8) {h_kernel=3, "
+            "w_kernel=3}"),
            "a = Multiply(x, c4) r = Convolution(a, w) {h_kernel=3, w_kernel=3, west_padding=1}",
            "a = Adding(x, c4) r = Convolution(a, wg) {h_kernel=3, w_kernel=3, group_number=2}",
            "a = Adding(x, c4) r = Convolution(a, wd) {h_kernel=3, w_kernel=3, group_number=4}",
-           "a = Adding(l, v4) b = Convolution(a, wl) {h_kernel=3, w_kernel=3, group_number=2, "
-           "channel_last=true} r = Multiply(b, v8)",
+           ("a = Adding(l, v4) b = Convolution(a, wl) {h_kernel=3, w_kernel=3, group_number=2, "
+            "channel_last=true} r = Multiply(b, v8)"),
            "a = MatMul(m, k) b = Multiply(a, v8) r = Adding(b, v8)",
            "a = Multiply(m, v4) b = Adding(a, v4) r = MatMul(b, k, b8)",
        }) {

@@ -77,8 +77,8 @@ TEST(FoldAttentionScale, LeavesSimilarGraphsAlone) {
            // fold_affine's
            "l = MatMul(x, w, b) r = Multiply(l, scale)",
            // the operand is read by something else
-           "l = MatMul(x, w, b) h = Reshape(l) {new_shape=[1, 5, 2, 4]} s = Multiply(h, scale) "
-           "r = Adding(s, h)",
+           ("l = MatMul(x, w, b) h = Reshape(l) {new_shape=[1, 5, 2, 4]} s = Multiply(h, scale) "
+            "r = Adding(s, h)"),
        }) {
     SCOPED_TRACE(lines);
     ExpectPassLeavesAlone(GraphOf(lines), FoldAttentionScale);

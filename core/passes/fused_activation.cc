@@ -43,6 +43,7 @@ Activation ClampWithin(Bounds bounds) {
   activation.kind = ActivationKind::kClip;
   // NOLINTNEXTLINE(bugprone-narrowing-conversions): infinity is a float
   activation.min = bounds.min <= std::numeric_limits<float>::lowest() ? -kInfinity : bounds.min;
+  // NOLINTNEXTLINE(bugprone-narrowing-conversions)
   activation.max = no_max ? kInfinity : bounds.max;
   return activation;
 }

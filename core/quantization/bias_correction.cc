@@ -102,8 +102,7 @@ class Correction {
     absl::Mutex mutex;
     QB_RETURN_IF_ERROR(run_.ForEachSample([&](int64_t sample, int worker) {
       QB_ASSIGN_OR_RETURN(const void* codes, run_.Input(linear.layer, sample, worker));
-      const std::vector<int64_t> of_sample =
-          integer::ConvAccumulatorSums(layer, network(), codes);
+      const std::vector<int64_t> of_sample = integer::ConvAccumulatorSums(layer, network(), codes);
       absl::MutexLock lock(&mutex);
       for (size_t m = 0; m < sums.size(); ++m) {
         sums[m] += of_sample[m];

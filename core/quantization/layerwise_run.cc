@@ -52,8 +52,7 @@ SampleCodes::Buffer& LayerwiseRun::InputBuffer(int worker, size_t operand) {
 absl::Status LayerwiseRun::Allocate(int tensor) {
   const size_t at = static_cast<size_t>(tensor);
   QB_ASSIGN_OR_RETURN(
-      codes_[at],
-      SampleCodes::Create(samples(), network_.tensors[at].size_bytes(), in_memory_));
+      codes_[at], SampleCodes::Create(samples(), network_.tensors[at].size_bytes(), in_memory_));
   return absl::OkStatus();
 }
 
@@ -109,8 +108,7 @@ absl::Status LayerwiseRun::RunSample(const integer::LayerKernel& kernel,
   Worker& own = workers_[static_cast<size_t>(worker)];
   std::vector<const void*> inputs(layer.inputs.size());
   for (size_t operand = 0; operand < inputs.size(); ++operand) {
-    QB_ASSIGN_OR_RETURN(inputs[operand],
-                        Get(layer.inputs[operand], sample, own.inputs[operand]));
+    QB_ASSIGN_OR_RETURN(inputs[operand], Get(layer.inputs[operand], sample, own.inputs[operand]));
   }
   SampleCodes& codes = *codes_[static_cast<size_t>(layer.output)];
   kernel.Run(inputs, codes.Place(sample, own.output), own.scratch);

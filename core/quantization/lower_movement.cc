@@ -51,7 +51,8 @@ absl::Status LowerConcatenate(Lowering& lowering, const Node* node) {
     inputs.push_back(operand->is_constant() ? lowering.AddConstant(*operand, scale)
                                             : lowering.TensorAs(operand, from));
     params.requant.push_back(RequantFor(static_cast<double>(from.scale) / scale.scale));
-    params.same_scale.push_back(from == scale ? 1 : 0);
+    // Parts of a value with steps by channel have those already.
+    params.same_scale.push_back(from == scale || !scale.channel_factors.empty() ? 1 : 0);
   }
   lowering.AddLayer(node->name(), std::move(inputs), lowering.AddValue(node), std::move(params));
   return absl::OkStatus();

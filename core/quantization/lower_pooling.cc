@@ -62,10 +62,11 @@ void AddWideMean(Lowering& lowering, const Node* node, MeanWindow window) {
 // Does so where it applies.
 bool LowerWideMean(Lowering& lowering, const Node* node) {
   std::optional<MeanWindow> window = IsWide(lowering, node) ? MeanWindowOf(*node) : std::nullopt;
-  if (window.has_value()) {
-    AddWideMean(lowering, node, *std::move(window));
+  if (!window.has_value()) {
+    return false;
   }
-  return window.has_value();
+  AddWideMean(lowering, node, *std::move(window));
+  return true;
 }
 
 }  // namespace

@@ -93,10 +93,11 @@ absl::StatusOr<QuantizationPlan> QuantizationPlan::Create(const Graph& graph,
     }
   }
   plan.ChooseWidths();
-  plan.WidenSourcesOfTables();
+  plan.WidenTerms();
   plan.FindOnlyTables();
   for (const Node* value : plan.values_) {
-    if (CanHaveChannelFactors(*value, *plan.closures_, plan.wide_)) {
+    if (CanHaveChannelFactors(*value, *plan.closures_, plan.wide_) ||
+        JoinsChannels(*value, *plan.closures_, plan.wide_)) {
       plan.factored_.push_back(value);
     }
   }
@@ -131,15 +132,22 @@ void QuantizationPlan::ChooseWidths() {
   }
 }
 
-// What a table is made of needs no codes for its own sake. Where the layer that computes it has
-// sums to round anyway, 16 bits leave the one rounding that counts to the table.
-void QuantizationPlan::WidenSourcesOfTables() {
+// What a table is made of, or a term of a sum, needs no codes for its own sake. Where the layer
+// that computes it has sums to round anyway, 16 bits leave the one rounding that counts to its
+// readers.
+void QuantizationPlan::WidenTerms() {
+  const auto rounds_itself = [&](const Node* value, const Node* user) {
+    return closures_->SourceOf(user) == value ||
+           (closures_->SourceOf(user) == nullptr &&
+            (user->op() == OpKind::kAdding || user->op() == OpKind::kSub));
+  };
   for (const Node* value : values_) {
-    const bool only_tables =
+    const bool only_term =
         !value->users().empty() &&
         std::all_of(value->users().begin(), value->users().end(),
-                    [&](const Node* user) { return closures_->SourceOf(user) == value; });
-    if (only_tables && RoundsSums(value->op()) && WhyNarrow(*value, *closures_).empty()) {
+                    [&](const Node* user) { return rounds_itself(value, user); });
+    if (only_term && closures_->SourceOf(value) == nullptr && RoundsSums(value->op()) &&
+        WhyNarrow(*value, *closures_).empty()) {
       wide_.insert(value);
     }
   }
@@ -153,7 +161,8 @@ void QuantizationPlan::FindOnlyTables() {
       only_tables_[source] = value;
     }
   }
-  for (const auto& [source, count] : tables) {
+  for (const auto& [found, count] : tables) {
+    const Node* source = found;
     const bool others =
         std::any_of(source->users().begin(), source->users().end(),
                     [&](const Node* user) { return closures_->SourceOf(user) != source; });
@@ -265,7 +274,7 @@ ValueScales QuantizationPlan::Scales(const CalibrationTable& table) const {
     groups.Add(ScaleSource(node), MemberOf(node, table));
   }
   for (const Node* node : values_) {
-    if (SharesOperands(node)) {
+    if (SharesOperands(node) && !table.channels.contains(node->id())) {
       groups.ShareOperands(*node, [&](const Node* operand) { return ScaleSource(operand); });
     }
   }
@@ -279,14 +288,25 @@ ValueScales QuantizationPlan::Scales(const CalibrationTable& table) const {
       scales.held[node] = groups.ScaleOf(source);
     }
   }
+  SetChannelFactors(table, scales);
+  return scales;
+}
+
+void QuantizationPlan::SetChannelFactors(const CalibrationTable& table, ValueScales& scales) const {
   for (const Node* node : factored_) {
     // A table measured for other widths may lack a value that has steps by channel at these.
-    if (const auto extremes = table.channels.find(node->id()); extremes != table.channels.end()) {
-      ValueScale& scale = scales.held.at(node);
-      scale.channel_factors = ChooseChannelFactors(*node, scale, extremes->second, settings_);
+    const auto extremes = table.channels.find(node->id());
+    if (extremes == table.channels.end()) {
+      continue;
+    }
+    ValueScale& scale = scales.held.at(node);
+    if (node->op() == OpKind::kConcatenate) {
+      scale = JoinedScale(*node, scales.held).value_or(scale);
+    } else {
+      scale.channel_factors =
+          ChooseChannelFactors(*node, {extremes->second, scales.held, settings_});
     }
   }
-  return scales;
 }
 
 int64_t QuantizationPlan::LargestLiveBytes() const {

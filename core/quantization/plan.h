@@ -83,9 +83,10 @@ class QuantizationPlan {
   QuantizationPlan() = default;
   bool IsCalibrated(const Node* source) const;
   void ChooseWidths();
-  void WidenSourcesOfTables();
+  void WidenTerms();
   void FindOnlyTables();
   bool SharesOperands(const Node* node) const;
+  void SetChannelFactors(const CalibrationTable& table, ValueScales& scales) const;
   QuantizationMethod MethodOf(const Node* node) const;
   GroupMember MemberOf(const Node* node, const CalibrationTable& table) const;
 

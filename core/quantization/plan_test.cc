@@ -106,6 +106,25 @@ TEST_F(PlanTest, LeavesTheRoundingToTheTableThatAloneReadsASum) {
   EXPECT_EQ(plan_->dtype(node("p")), DType::kInt8);  // maxima are nothing to round
 }
 
+TEST_F(PlanTest, LeavesTheRoundingToTheSumThatAloneReadsATerm) {
+  Plan(R"(x = Input float32[1x4x4x4]
+          w = InputConstant float32[4x1x1x4] random(7)
+          c = Convolution(x, w) {channel_last=true, activation="relu"}
+          d = Convolution(c, w) {channel_last=true}
+          s = Adding(c, d)
+          e = Convolution(s, w) {channel_last=true}
+          p = Sigmoid(e)
+          r = Adding(s, p)
+          y = Output(r))");
+  const auto node = [&](const std::string& name) { return graph_.FindNode(name); };
+  EXPECT_EQ(plan_->dtype(node("c")), DType::kInt8);   // a convolution reads it as well
+  EXPECT_EQ(plan_->dtype(node("d")), DType::kInt16);  // the branch of the residual sum
+  EXPECT_EQ(plan_->dtype(node("s")), DType::kInt8);
+  EXPECT_EQ(plan_->dtype(node("e")), DType::kInt16);
+  EXPECT_EQ(plan_->dtype(node("p")), DType::kInt8);  // a table is no sum
+  EXPECT_EQ(plan_->dtype(node("r")), DType::kInt8);  // the model's output
+}
+
 TEST_F(PlanTest, LetsCopiesKeepTheScale) {
   Plan(R"(x = Input float32[1x4x4x4]
           p = Pooling(x) {h_kernel=2, w_kernel=2, h_stride=2, w_stride=2, channel_last=true}

@@ -108,7 +108,6 @@ Interval OfPointwise(const Node& node, Interval x) {
       }
       break;
     case OpKind::kSigmoid:
-      return {0.0, 1.0};
     case OpKind::kHardSigmoid:
       return {0.0, 1.0};
     default:

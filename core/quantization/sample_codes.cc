@@ -23,10 +23,9 @@ std::string ScratchFolder() {
 }
 
 absl::Status ScratchError(int error) {
-  return Failure(
-      FailureCode::kOutputWriteError,
-      absl::StrCat("no room for scratch data in '", ScratchFolder(), "': ", std::strerror(error),
-                   "; TMPDIR can name another folder"));
+  return Failure(FailureCode::kOutputWriteError,
+                 absl::StrCat("no room for scratch data in '", ScratchFolder(),
+                              "': ", std::strerror(error), "; TMPDIR can name another folder"));
 }
 
 // A file that is gone when it is closed. Not every file system has O_TMPFILE.
@@ -98,9 +97,8 @@ absl::StatusOr<const uint8_t*> SampleCodes::Read(int64_t sample, Buffer& buffer)
   }
   buffer.resize(std::max(buffer.size(), static_cast<size_t>(sample_bytes_)));
   for (int64_t done = 0; done < sample_bytes_;) {
-    const ssize_t count =
-        ::pread(fd_, buffer.data() + done, static_cast<size_t>(sample_bytes_ - done),
-                Offset(sample) + done);
+    const ssize_t count = ::pread(fd_, buffer.data() + done,
+                                  static_cast<size_t>(sample_bytes_ - done), Offset(sample) + done);
     if (count == 0 || (count < 0 && errno != EINTR)) {
       return absl::InternalError(
           absl::StrCat("cannot read scratch data in '", ScratchFolder(),

@@ -30,7 +30,8 @@ absl::Status Unsupported(const Uint8Input& spec, absl::string_view what) {
 // by 1 / 254 of a byte at most, and exact for offsets such as 127.5.
 int32_t WeightFor(double bytes) {
   const auto error = [bytes](int32_t weight) {
-    return std::abs(RoundHalfEven(bytes * weight) - bytes * weight) / weight;
+    const double bias = bytes * weight;
+    return std::abs(static_cast<double>(RoundHalfEven(bias)) - bias) / weight;
   };
   int32_t best = kMostWeight;
   for (int32_t weight = kMostWeight - 1; weight >= kLeastWeight; --weight) {

@@ -1,5 +1,7 @@
 #include "core/target/support.h"
 
+#include "absl/strings/str_cat.h"
+
 #include "core/base/failure.h"
 #include "core/base/testing/status_matchers.h"
 #include "core/ops/graph_text.h"
@@ -137,7 +139,7 @@ TEST(RequireFullSupport, NamesEveryLayer) {
   std::string last = "x";
   for (int i = 0; i < 40; ++i) {
     const std::string name = "layer" + std::to_string(i);
-    body += name + " = Tanh(" + last + ")\n";
+    absl::StrAppend(&body, name, " = Tanh(", last, ")\n");
     last = name;
   }
   QB_ASSERT_OK_AND_ASSIGN(Graph graph,
