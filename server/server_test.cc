@@ -188,6 +188,7 @@ TEST_F(ServerTest, WatcherThatGoesAwayIsForgotten) {
 TEST_F(ServerTest, WatchersSeeTheSameAndEndWithTheJob) {
   const std::string id = SubmitGood();
   std::vector<std::thread> threads;
+  threads.reserve(8);
   std::vector<std::vector<int64_t>> seen(8);
   for (auto& seqs : seen) {
     threads.emplace_back([&, this] {
@@ -257,6 +258,7 @@ TEST_F(ServerTest, ShutdownEndsWatchesAndWaitingAgents) {
 TEST_F(ServerTest, SixteenClientsSubmitAtOnceAndEveryJobIsThereAfterARestart) {
   Store("model");
   std::vector<std::thread> threads;
+  threads.reserve(16);
   std::vector<std::set<std::string>> ids(16);
   for (auto& mine : ids) {
     threads.emplace_back([&, this] {

@@ -39,6 +39,7 @@ Request OfJobAndTenant(const std::string& id) {
 }
 
 // Every method with one job of somebody else. A call that succeeds has found nothing.
+// NOLINTNEXTLINE(readability-function-size): a table, a row a method
 std::vector<Row> CallsAbout(const std::string& job, const std::string& page_token,
                             const pb::AttemptKey& live) {
   using Jobs = pb::JobService::Stub;
@@ -59,7 +60,7 @@ std::vector<Row> CallsAbout(const std::string& job, const std::string& page_toke
          request.mutable_spec()->mutable_model()->set_main("net.onnx");
          request.mutable_spec()->set_target_device("aries-rb");
          pb::SubmitJobResponse response;
-         const grpc::Status status = client.Call(client.jobs, &Jobs::SubmitJob, request, &response);
+         grpc::Status status = client.Call(client.jobs, &Jobs::SubmitJob, request, &response);
          EXPECT_THAT(status.error_message(), HasSubstr("MISSING_BLOB"));
          EXPECT_FALSE(response.replayed());
          return status;
@@ -92,7 +93,7 @@ std::vector<Row> CallsAbout(const std::string& job, const std::string& page_toke
       {"JobService.WatchJobs",
        [](const Client& client) {
          int frames = 0;
-         const grpc::Status status =
+         grpc::Status status =
              client.Read(client.jobs, &Jobs::WatchJobs, pb::WatchJobsRequest(), &frames, 300);
          EXPECT_EQ(frames, 0);
          return status;
@@ -100,7 +101,7 @@ std::vector<Row> CallsAbout(const std::string& job, const std::string& page_toke
       {"JobService.CountJobs",
        [](const Client& client) {
          pb::CountJobsResponse response;
-         const grpc::Status status = client.Call(client.jobs, &Jobs::CountJobs, {}, &response);
+         grpc::Status status = client.Call(client.jobs, &Jobs::CountJobs, {}, &response);
          EXPECT_THAT(response.counts(), IsEmpty());
          return status;
        }},
@@ -141,7 +142,7 @@ std::vector<Row> CallsAbout(const std::string& job, const std::string& page_toke
            request.add_blobs()->set_sha256(Sha256Hex(bytes));
          }
          pb::FindMissingBlobsResponse response;
-         const grpc::Status status =
+         grpc::Status status =
              client.Call(client.blobs, &Blobs::FindMissingBlobs, request, &response);
          EXPECT_EQ(response.missing_size(), status.ok() ? 3 : 0);
          return status;
@@ -167,8 +168,7 @@ std::vector<Row> CallsAbout(const std::string& job, const std::string& page_toke
          request.set_upload_id("half");
          request.set_sha256(Sha256Hex("model"));
          pb::QueryWriteResponse response;
-         const grpc::Status status =
-             client.Call(client.blobs, &Blobs::QueryWrite, request, &response);
+         grpc::Status status = client.Call(client.blobs, &Blobs::QueryWrite, request, &response);
          EXPECT_EQ(response.committed_bytes(), 0);
          EXPECT_FALSE(response.complete());
          return status;
@@ -218,7 +218,7 @@ std::vector<Row> CallsAbout(const std::string& job, const std::string& page_toke
       {"ServerInfo.GetCapabilities",
        [](const Client& client) {
          pb::GetCapabilitiesResponse response;
-         const grpc::Status status =
+         grpc::Status status =
              client.Call(client.info, &pb::ServerInfo::Stub::GetCapabilities, {}, &response);
          EXPECT_THAT(response.workers(), IsEmpty());
          EXPECT_THAT(response.ShortDebugString(), Not(HasSubstr("\"a\"")));
@@ -330,8 +330,7 @@ TEST_F(TenancyTest, WithoutAGoodTokenNothingIsAnswered) {
 TEST_F(TenancyTest, ScopesAreHeldTo) {
   const Client reader(server_->address(), MakeCredential("a", {Scope::kJobsRead}));
   const Client uploader(server_->address(), MakeCredential("a", {Scope::kBlobsWrite}));
-  const Client operator_(server_->address(),
-                         MakeCredential("a", {Scope::kJobsRead, Scope::kAdmin}));
+  const Client admin(server_->address(), MakeCredential("a", {Scope::kJobsRead, Scope::kAdmin}));
   absl::SleepFor(absl::Milliseconds(1200));  // until the server has read the file again
   pb::Job job;
   EXPECT_TRUE(
@@ -356,8 +355,7 @@ TEST_F(TenancyTest, ScopesAreHeldTo) {
                                   OfJob<pb::GetJobRequest>(done_), &job));
   EXPECT_EQ(StateOf(waiting_), pb::JOB_STATE_QUEUED);
   pb::GetCapabilitiesResponse info;
-  EXPECT_TRUE(
-      operator_.Call(operator_.info, &pb::ServerInfo::Stub::GetCapabilities, {}, &info).ok());
+  EXPECT_TRUE(admin.Call(admin.info, &pb::ServerInfo::Stub::GetCapabilities, {}, &info).ok());
   EXPECT_EQ(info.workers_size(), 1);
 }
 

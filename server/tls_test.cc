@@ -59,10 +59,11 @@ class TlsTest : public ServerTest {
 
   absl::Status Build(const ServerOptions& options) {
     auto server = BuildServer(options);
-    if (server.ok()) {
-      server_ = *std::move(server);
+    if (!server.ok()) {
+      return server.status();
     }
-    return server.status();
+    server_ = *std::move(server);
+    return absl::OkStatus();
   }
 
   std::string Register(const std::string& tenant, const ScopeSet& scopes,
@@ -103,7 +104,7 @@ class TlsTest : public ServerTest {
       context.AddMetadata("authorization", "Bearer " + token);
     }
     pb::GetCapabilitiesResponse response;
-    const grpc::Status status =
+    grpc::Status status =
         pb::ServerInfo::NewStub(channel)->GetCapabilities(&context, {}, &response);
     *tenant = response.tenant();
     return status;

@@ -34,7 +34,8 @@ struct Candidate {
 // What a set of overrides means, before any calibration of rounding: widths and cost.
 struct Layout {
   std::set<int64_t> wide;  // scale sources whose 16 bits some layer reads
-  int64_t raised = 0;      // tensors wider than 8 bits, 4-bit weights raised to 8 included
+  int64_t raised =
+      0;  // tensors wider than the settings make them, 4-bit weights raised to 8 included
   int64_t cycles = 0;
 };
 
@@ -135,7 +136,8 @@ class Tuner {
       if (plan.dtype(node) != DType::kInt16) {
         continue;
       }
-      ++layout.raised;
+      // What has 16 bits with the settings as they are is none that was raised.
+      layout.raised += plan_->dtype(node) == DType::kInt16 ? 0 : 1;
       const std::string name =
           node->op() == OpKind::kInput ? absl::StrCat(node->name(), "/codes") : node->name();
       if (read_wide.contains(name)) {

@@ -12,12 +12,20 @@ constexpr int64_t kWeights = 1;
 constexpr int64_t kBias = 2;
 
 // [M, taps], as the codes lie.
-Tensor CodedWeights(const LinearForm& form, const integer::ConvParams& conv) {
+Tensor CodedWeights(const LinearForm& form, const CodedLayer& layer) {
   Tensor weights = Tensor::Allocate(form.weights.type());
   float* to = weights.mutable_data<float>();
-  for (int64_t i = 0; i < conv.weight_count(); ++i) {
-    to[i] = conv.weight_scales[static_cast<size_t>(i / form.products())] *
-            static_cast<float>(conv.weight(i));
+  const std::vector<float>& read = layer.input.channel_factors;
+  const std::vector<float>& written = layer.output.channel_factors;
+  const int64_t inputs = form.window.channels / form.groups;
+  const int64_t group_out = form.channels_out() / form.groups;
+  for (int64_t i = 0; i < layer.conv.weight_count(); ++i) {
+    const int64_t m = i / form.products();
+    const int64_t channel = m / group_out * inputs + i % inputs;
+    const float gained = written.empty() ? 1.0f : written[static_cast<size_t>(m)];
+    const float taken = read.empty() ? 1.0f : read[static_cast<size_t>(channel)];
+    to[i] = layer.conv.weight_scales[static_cast<size_t>(m)] * gained / taken *
+            static_cast<float>(layer.conv.weight(i));
   }
   return weights;
 }
@@ -38,11 +46,11 @@ Tensor AsConstantOf(const Node& node, const Tensor& weights) {
 
 }  // namespace
 
-Graph GraphWithCodedWeights(const Node& node, const LinearForm& form,
-                            const integer::ConvParams& conv, const std::vector<double>* tap_means) {
+Graph GraphWithCodedWeights(const Node& node, const LinearForm& form, const CodedLayer& layer,
+                            const std::vector<double>* tap_means) {
   static_assert(MatMulAttrs::kB == kWeights && MatMulAttrs::kBias == kBias);
   LinearForm coded = form;
-  coded.weights = CodedWeights(form, conv);
+  coded.weights = CodedWeights(form, layer);
   if (tap_means != nullptr) {
     const std::vector<double> want = MeanBeforeActivation(form, *tap_means);
     const std::vector<double> got = MeanBeforeActivation(coded, *tap_means);
@@ -55,9 +63,9 @@ Graph GraphWithCodedWeights(const Node& node, const LinearForm& form,
       graph.AddInput(form.input->name(), form.input->type()),
       graph.AddConstant("weights", AsConstantOf(node, coded.weights)),
       graph.AddConstant("bias", Tensor::OfFloats({form.channels_out()}, coded.bias))};
-  Node* const layer =
+  Node* const coded_node =
       graph.AddNode(node.op(), node.name(), operands, node.attributes().Clone(), node.type());
-  graph.AddOutput("result", layer);
+  graph.AddOutput("result", coded_node);
   return graph;
 }
 

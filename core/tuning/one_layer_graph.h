@@ -11,12 +11,20 @@
 
 namespace qb {
 
-// input -> layer -> output, computing `node` with the real numbers that the weights of `conv` stand
-// for, exact otherwise: what rounding the weights alone does to the layer's result. With the means
-// that its taps meet (MeanBeforeActivation), the bias takes away the shift that the rounded weights
-// cause, as bias correction does; null: the bias is that of `form`. Precondition: `conv` was made
-// from `form`, that of `node`.
-Graph GraphWithCodedWeights(const Node& node, const LinearForm& form,
-                            const integer::ConvParams& conv, const std::vector<double>* tap_means);
+// The codes of a layer's weights, and the values that it reads and writes: their steps by channel
+// are in the codes.
+struct CodedLayer {
+  const integer::ConvParams& conv;
+  const integer::TensorInfo& input;
+  const integer::TensorInfo& output;
+};
+
+// input -> layer -> output, computing `node` with the real numbers that the weights of `layer`
+// stand for, exact otherwise: what rounding the weights alone does to the layer's result. With the
+// means that its taps meet (MeanBeforeActivation), the bias takes away the shift that the rounded
+// weights cause, as bias correction does; null: the bias is that of `form`. Precondition: `layer`
+// was made from `form`, that of `node`.
+Graph GraphWithCodedWeights(const Node& node, const LinearForm& form, const CodedLayer& layer,
+                            const std::vector<double>* tap_means);
 
 }  // namespace qb

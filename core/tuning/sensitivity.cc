@@ -129,9 +129,13 @@ class Measurement {
       Trial trial;
       trial.node = node;
       trial.input = form.input;
-      trial.graph = std::make_unique<Graph>(
-          GraphWithCodedWeights(*node, form, *WeightsOf(*found->second),
-                                means == input_.table.windows.end() ? nullptr : &means->second));
+      const integer::Layer& layer = *found->second;
+      const auto tensor = [&](int index) -> const integer::TensorInfo& {
+        return input_.network.tensors[static_cast<size_t>(index)];
+      };
+      trial.graph = std::make_unique<Graph>(GraphWithCodedWeights(
+          *node, form, {*WeightsOf(layer), tensor(layer.inputs[0]), tensor(layer.output)},
+          means == input_.table.windows.end() ? nullptr : &means->second));
       QB_ASSIGN_OR_RETURN(trial.executor, CreateCpuExecutor(*trial.graph));
       trials_.push_back(std::move(trial));
     }

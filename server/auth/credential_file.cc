@@ -74,7 +74,7 @@ absl::Status Write(const std::string& path, const std::vector<Credential>& crede
     list.Append(ToJson(credential));
   }
   const mode_t mask = umask(0077);
-  const absl::Status status =
+  absl::Status status =
       WriteFileAtomically(path, Json::Object().Set("credentials", std::move(list)).Dump(1) + "\n");
   umask(mask);
   return status;

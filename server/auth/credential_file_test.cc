@@ -93,6 +93,7 @@ TEST_F(CredentialFile, SaysWhatIsWrongInIt) {
 
 TEST_F(CredentialFile, EditsAtTheSameTimeLoseNothing) {
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 10; ++i) {

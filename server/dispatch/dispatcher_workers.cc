@@ -13,7 +13,8 @@ std::vector<qbc::v1::WorkerSummary> Dispatcher::ListWorkers() const {
   absl::MutexLock lock(&mutex_);
   const int64_t now_ms = clock_.MonotonicMs();
   std::vector<qbc::v1::WorkerSummary> summaries;
-  for (const auto& [id, worker] : workers_) {
+  for (const auto& [worker_id, worker] : workers_) {
+    const std::string& id = worker_id;
     if (now_ms - worker.seen_ms >= options_.lease_ttl_ms) {
       continue;
     }

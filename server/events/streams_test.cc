@@ -78,6 +78,7 @@ TEST_F(StreamsTest, JobsComeWhenTheyChangeAndOnceWhenTheyChangedTwice) {
 
 TEST_F(StreamsTest, RevisionsResumeOverARestartAndPages) {
   std::vector<std::string> ids;
+  ids.reserve(5);
   for (int i = 0; i < 5; ++i) {
     ids.push_back(Submit());
   }

@@ -60,6 +60,8 @@ TEST_P(JobSharingTest, EqualWorkRunsOnceForAll) {
 TEST_P(JobSharingTest, ConcurrentEqualSubmitsGiveOneExecution) {
   std::vector<std::thread> threads;
   std::vector<NewJob> jobs;
+  jobs.reserve(50);
+  threads.reserve(50);
   for (int i = 0; i < 50; ++i) {
     jobs.push_back(Wanted("a"));
   }

@@ -335,6 +335,7 @@ TEST_P(JobStoreTest, RefusesMoreThanTheQueueHolds) {
 
 TEST_P(JobStoreTest, ListsPagesNewestFirst) {
   std::vector<std::string> ids;
+  ids.reserve(5);
   for (int i = 0; i < 5; ++i) {
     ids.push_back(Submit());
   }

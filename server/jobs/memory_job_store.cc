@@ -35,11 +35,11 @@ void KeepBasics(pb::Job& job) {
 }  // namespace
 
 MemoryJobStore::MemoryJobStore(SqliteJobStoreOptions options, HasBlob has_blob)
-    : has_blob_(std::move(has_blob)), options_(std::move(options)), random_(options_.seed) {}
+    : has_blob_(std::move(has_blob)), options_(options), random_(options_.seed) {}
 
 void MemoryJobStore::Restart(SqliteJobStoreOptions options) {
   absl::MutexLock lock(&mutex_);
-  options_ = std::move(options);
+  options_ = options;
   random_.seed(options_.seed);
   queue_ = WorkQueue();
   queue_loaded_ = false;

@@ -148,6 +148,7 @@ void MemoryTables::Succeed(MemoryExecution& execution, const Completion& complet
         std::make_tuple(execution.first.tenant, execution.action, execution.build), execution.id);
     const auto digests = [](const std::vector<pb::Artifact>& artifacts) {
       std::vector<std::pair<std::string, std::string>> names;
+      names.reserve(artifacts.size());
       for (const pb::Artifact& artifact : artifacts) {
         names.emplace_back(artifact.name(), artifact.sha256());
       }

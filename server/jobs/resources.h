@@ -12,7 +12,7 @@ struct Resources {
   int64_t gpus = 0;
   int64_t scratch_bytes = 0;
 
-  auto operator<=>(const Resources&) const = default;
+  auto operator<=>(const Resources&) const = default;  // NOLINT(modernize-use-nullptr): no 0 here
 
   Resources& operator+=(const Resources& other) {
     cpus += other.cpus;

@@ -82,6 +82,7 @@ TEST_F(SqliteDatabaseTest, ReadersCannotWriteAndNeverCheckpoint) {
 TEST_F(SqliteDatabaseTest, OperationThatFailsTakesNoOtherWithIt) {
   auto database = Open();
   std::vector<std::thread> threads;
+  threads.reserve(16);
   std::atomic<int> failed{0};
   for (int i = 0; i < 16; ++i) {
     threads.emplace_back([&, i] {

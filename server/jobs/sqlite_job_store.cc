@@ -35,7 +35,7 @@ absl::Status LoseOne(WriteTx& tx, const AttemptKey& key, const RetryPolicy& poli
 }  // namespace
 
 SqliteJobStore::SqliteJobStore(SqliteDatabase& database, SqliteJobStoreOptions options)
-    : database_(database), options_(std::move(options)), random_(options_.seed) {}
+    : database_(database), options_(options), random_(options_.seed) {}
 
 double SqliteJobStore::Random() {
   return static_cast<double>(random_() >> 11) * 0x1.0p-53;  // 53 bits: [0, 1)

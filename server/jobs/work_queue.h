@@ -94,7 +94,7 @@ class WorkQueue {
     std::string target;
     Resources needs;
     bool prefers_gpu = false;
-    auto operator<=>(const Shape&) const = default;
+    auto operator<=>(const Shape&) const = default;  // NOLINT(modernize-use-nullptr): no 0 here
   };
   // By priority, then age.
   using Levels = std::map<int, std::set<std::pair<int64_t, int64_t>>, std::greater<int>>;

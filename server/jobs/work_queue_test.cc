@@ -310,6 +310,7 @@ class Farm {
 
 std::vector<WorkerRoom> Workers(int count, int slots) {
   std::vector<WorkerRoom> workers;
+  workers.reserve(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) {
     workers.push_back({.worker = std::to_string(i), .targets = {}, .slots = slots, .total = {}});
   }
@@ -388,7 +389,8 @@ TEST(FarmTest, BigJobStartsUnderEndlessSmallOnes) {
   Farm farm(workers);
   std::mt19937_64 random(9);
   for (int i = 0; i < 20'000; ++i) {
-    farm.Submit("small", i * 100, 500 + static_cast<int64_t>(random() % 1000), 0, {.cpus = 1});
+    farm.Submit("small", int64_t{i} * 100, 500 + static_cast<int64_t>(random() % 1000), 0,
+                {.cpus = 1});
   }
   farm.Submit("big", 100'000, 1000, 0, {.cpus = 8});
   farm.Run();
@@ -401,7 +403,7 @@ TEST(FarmTest, BigJobStartsUnderEndlessSmallOnes) {
 TEST(FarmTest, LatePriorityStartsUnderEndlessNormalOnes) {
   Farm farm(Workers(1, 1));
   for (int i = 0; i < 8000; ++i) {
-    farm.Submit("t", i * 900, 1000);  // more than the worker can do
+    farm.Submit("t", int64_t{i} * 900, 1000);  // more than the worker can do
   }
   farm.Submit("t", 0, 1000, -20);
   farm.Run();

@@ -27,15 +27,15 @@ using Buckets = prometheus::Histogram::BucketBoundaries;
 constexpr int64_t kBlobsKeptMs = 60'000;
 
 const Buckets& JobBuckets() {
-  static const auto& kBuckets =
+  static const auto& buckets =
       *new Buckets{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60, 120, 300, 600, 1800, 3600, 7200, 21600};
-  return kBuckets;
+  return buckets;
 }
 
 const Buckets& ShortBuckets() {
-  static const auto& kBuckets =
+  static const auto& buckets =
       *new Buckets{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10};
-  return kBuckets;
+  return buckets;
 }
 
 std::string OutcomeName(qbc::v1::JobState state) {

@@ -62,7 +62,7 @@ class LogLines {
 class LocalAgentsTest : public ::testing::Test {
  protected:
   std::string Script(const std::string& name, const std::string& body) {
-    const std::string path = folder_.File(name);
+    std::string path = folder_.File(name);
     EXPECT_TRUE(WriteFileAtomically(path, "#!/bin/sh\n" + body).ok());
     EXPECT_EQ(chmod(path.c_str(), 0700), 0);
     return path;
@@ -121,9 +121,8 @@ TEST_F(LocalAgentsTest, GivesAgentsTheirOwnFoldersAndAddress) {
 }
 
 TEST_F(LocalAgentsTest, KillsWhatIgnoresTheRequestToEnd) {
-  QB_ASSERT_OK_AND_ASSIGN(
-      const auto agents,
-      LocalAgents::Start(Options(1, "trap '' TERM\nexec sleep 600\n")));
+  QB_ASSERT_OK_AND_ASSIGN(const auto agents,
+                          LocalAgents::Start(Options(1, "trap '' TERM\nexec sleep 600\n")));
   const int pid = PidOf(log_.WaitFor("started as process", 1)[0]);
   agents->Stop(absl::Milliseconds(50));
   EXPECT_EQ(kill(pid, 0), -1);

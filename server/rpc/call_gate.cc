@@ -7,7 +7,7 @@
 namespace qb::server {
 namespace {
 
-absl::string_view View(grpc::string_ref text) { return {text.data(), text.size()}; }
+absl::string_view View(const grpc::string_ref& text) { return {text.data(), text.size()}; }
 
 }  // namespace
 

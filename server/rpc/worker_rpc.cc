@@ -23,10 +23,11 @@ class WorkerRpc final : public pb::WorkerService::CallbackService {
         return;
       }
       service_.Sync(*caller, *request, [=](absl::StatusOr<pb::SyncResponse> answer) {
-        if (answer.ok()) {
+        const absl::Status status = answer.status();
+        if (status.ok()) {
           *response = *std::move(answer);
         }
-        reactor->Finish(ToGrpcStatus(answer.status(), context));
+        reactor->Finish(ToGrpcStatus(status, context));
       });
     });
     if (!scheduled) {

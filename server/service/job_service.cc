@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/types/span.h"
 
 #include "core/base/digest.h"
 #include "core/base/status_macros.h"
@@ -140,8 +141,7 @@ absl::StatusOr<BlobSizes> WantedBlobs(const pb::JobSpec& spec) {
 
 absl::Status MissingBlobs(const std::vector<std::string>& missing) {
   const auto first = [&](size_t count, absl::string_view separator) {
-    return absl::StrJoin(missing.begin(), missing.begin() + std::min(count, missing.size()),
-                         separator);
+    return absl::StrJoin(absl::MakeConstSpan(missing).subspan(0, count), separator);
   };
   absl::Status status = absl::FailedPreconditionError(absl::StrCat(
       "MISSING_BLOB: ", missing.size(), " files of the job are not stored: ",

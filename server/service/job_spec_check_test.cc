@@ -51,7 +51,7 @@ TEST(JobSpecCheck, FillsInDefaults) {
 TEST(JobSpecCheck, KeepsWhatIsGiven) {
   JobSpec spec = GoodSpec();
   spec.mutable_run_timeout()->set_nanos(5'000'000);
-  spec.mutable_queue_ttl()->set_seconds(30 * 86400);
+  spec.mutable_queue_ttl()->set_seconds(int64_t{30} * 86400);
   std::vector<Violation> violations;
   CheckJobSpec(JobLimits(), BuiltInTargets(), SpecForm::kComplete, spec, violations);
   EXPECT_THAT(violations, IsEmpty());

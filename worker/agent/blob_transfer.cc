@@ -161,7 +161,7 @@ absl::Status FetchBlob(const BlobAccess& access, const v1::ManifestEntry& entry,
       return Stopped();
     }
     request.set_offset(download.size());
-    const absl::Status status = access.stub.ReadBlob(request, sink);
+    absl::Status status = access.stub.ReadBlob(request, sink);
     QB_RETURN_IF_ERROR(write_status);
     if (status.ok()) {
       break;
