@@ -1,6 +1,5 @@
 #!/usr/bin/python3
-"""The exporter beside a real server: what Prometheus would read. Rules and dashboard use metrics that it
-has."""
+"""The exporter beside a real server: what Prometheus would read. The dashboard uses metrics that it has."""
 
 import json
 import os
@@ -13,8 +12,6 @@ import time
 import unittest
 import urllib.request
 
-import yaml
-
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1]),
                 str(pathlib.Path(__file__).resolve().parents[1] / "e2e")]
@@ -22,6 +19,8 @@ import python_report
 import stack
 
 PROMETHEUS = stack.ROOT / "deploy/prometheus"
+PROMTOOL = shutil.which("promtool") or shutil.which(
+    "promtool", path=str(stack.ROOT / ".cache/prometheus/usr/bin"))
 SITE = os.environ.get("QB_PYTHON_SITE", str(stack.ROOT / "build/release/python"))
 
 
@@ -89,27 +88,19 @@ class Exporter(unittest.TestCase):
             self.stack.start_server()
         self.wait_for(lambda found: found["qbc_up"] == 1 and found["qbc_workers"] == 1)
 
-    def test_rules_and_dashboard_use_what_there_is(self):
+    def test_the_dashboard_uses_what_there_is(self):
         there = set(re.findall(r"^# TYPE (\S+)", self.scrape()[1], re.MULTILINE))
-        rules = yaml.safe_load((PROMETHEUS / "rules.yml").read_text())
-        for group in rules["groups"]:
-            for rule in group["rules"]:
-                self.assertLessEqual(names_in(rule["expr"]), there, rule["alert"])
         board = json.loads((PROMETHEUS / "grafana/qbc.json").read_text())
         for panel in board["panels"]:
             for target in panel["targets"]:
                 self.assertLessEqual(names_in(target["expr"]), there, panel["title"])
                 self.assertTrue(names_in(target["expr"]))
 
-    @unittest.skipUnless(shutil.which("promtool"), "promtool is not installed")
+    @unittest.skipUnless(PROMTOOL, "promtool (Debian's prometheus) is not there")
     def test_promtool(self):
-        text = self.scrape()[1]
-        for command, given in [(["check", "metrics"], text),
-                               (["test", "rules", PROMETHEUS / "rules_test.yml"], None),
-                               (["check", "config", "--syntax-only", PROMETHEUS / "prometheus.yml"], None)]:
-            done = subprocess.run(["promtool", *command], input=given, capture_output=True, text=True,
-                                  check=False)
-            self.assertEqual(done.returncode, 0, (command, done.stdout, done.stderr))
+        done = subprocess.run([PROMTOOL, "check", "metrics"], input=self.scrape()[1], capture_output=True,
+                              text=True, check=False)
+        self.assertEqual(done.returncode, 0, (done.stdout, done.stderr))
 
 
 if __name__ == "__main__":
