@@ -19,6 +19,7 @@
 #include "server/jobs/sqlite_database.h"
 #include "server/jobs/sqlite_statistics.h"
 #include "server/process/file_lock.h"
+#include "server/quota/tenant_gate.h"
 #include "server/rpc/call_gate.h"
 #include "server/rpc/grpc_listener.h"
 #include "server/rpc/listen_address.h"
@@ -36,7 +37,8 @@
 namespace qb::server {
 namespace {
 
-constexpr int64_t kCredentialRefreshMs = 500;
+// Files that say who may call and how much.
+constexpr int64_t kFilesRefreshMs = 500;
 
 JobServiceOptions MakeJobOptions(const ServerOptions& options) {
   JobServiceOptions job_options;
@@ -61,7 +63,6 @@ qbc::v1::GetCapabilitiesResponse DescribeServer(const ServerOptions& options) {
   limits->set_max_page_size(job_options.max_page_size);
   limits->set_max_run_timeout_s(options.limits.max_run_timeout_s);
   limits->set_max_queue_ttl_s(options.limits.max_queue_ttl_s);
-  limits->set_max_queued_jobs(static_cast<int32_t>(options.store.max_waiting_jobs));
   limits->set_max_threads(options.limits.max_threads);
   return fixed;
 }
@@ -99,6 +100,7 @@ struct Opened {
   std::vector<FileLock> locks;
   std::unique_ptr<ServerWatch> watch;
   std::unique_ptr<SqliteDatabase> database;
+  std::unique_ptr<LimitBook> limits;
 };
 
 // The store reports to `watch`.
@@ -133,6 +135,8 @@ absl::StatusOr<Opened> OpenFiles(const ServerOptions& options) {
                                : options.worker_listen));
     QB_RETURN_IF_ERROR(LockSocket("--worker-listen", opened.worker_listen, opened.locks));
   }
+  QB_ASSIGN_OR_RETURN(opened.limits,
+                      LimitBook::Create(options.limits_file, options.tenant_limits));
   opened.watch = std::make_unique<ServerWatch>();
   QB_ASSIGN_OR_RETURN(opened.database,
                       SqliteDatabase::Open(options.data_dir + "/qbc.db",
@@ -200,6 +204,7 @@ class BuiltServer final : public CompileServer {
         locks_(std::move(opened.locks)),
         watch_(std::move(opened.watch)),
         database_(std::move(opened.database)),
+        limits_(std::move(opened.limits)),
         blob_index_(*database_),
         access_(*database_),
         statistics_(*database_),
@@ -207,7 +212,18 @@ class BuiltServer final : public CompileServer {
         logs_(options_.data_dir + "/logs", options_.logs),
         pool_(options_.pool_threads, options_.max_queued_calls),
         hub_(clock_, WatchLimits().idle_ms),
-        dispatcher_(store_, clock_, pool_, options_.dispatch) {}
+        dispatcher_(store_, clock_, pool_, MakeDispatcherOptions()),
+        gate_(*limits_, blob_index_, clock_, options_.store.seed),
+        overload_(options_.overload, {[this] { return pool_.Delay(); },
+                                      [this] { return database_->writer().Delay(); }}) {}
+
+  DispatcherOptions MakeDispatcherOptions() const {
+    DispatcherOptions dispatch = options_.dispatch;
+    dispatch.running_limit = [this](const std::string& tenant) {
+      return limits_->For(tenant).max_running_jobs;
+    };
+    return dispatch;
+  }
 
   absl::Status Start(const ListenAddress& listen, const ListenAddress& worker_listen) {
     QB_ASSIGN_OR_RETURN(blobs_,
@@ -217,12 +233,14 @@ class BuiltServer final : public CompileServer {
     QB_RETURN_IF_ERROR(dispatcher_.Start());
     ConnectParts();
     job_service_ = std::make_unique<JobService>(
-        JobServiceParts{store_, access_, *blobs_, logs_, hub_, dispatcher_, clock_},
+        JobServiceParts{store_, access_, *blobs_, logs_, hub_, dispatcher_, gate_, overload_,
+                        clock_},
         MakeJobOptions(options_));
-    blob_service_ = std::make_unique<BlobService>(*blobs_, access_, BlobServiceOptions());
+    blob_service_ = std::make_unique<BlobService>(*blobs_, access_, gate_, BlobServiceOptions());
     worker_service_ =
         std::make_unique<WorkerService>(store_, logs_, dispatcher_, clock_, WorkerServiceOptions());
-    server_info_ = std::make_unique<ServerInfo>(dispatcher_, DescribeServer(options_));
+    server_info_ = std::make_unique<ServerInfo>(
+        ServerInfoParts{dispatcher_, store_, blob_index_, *limits_}, DescribeServer(options_));
     grpc::EnableDefaultHealthCheckService(true);
     if (!options_.require_credentials) {
       // It answers without asking who calls.
@@ -342,13 +360,22 @@ class BuiltServer final : public CompileServer {
     const int64_t now_ms = clock_.MonotonicMs();
     watch_->last_tick_ms = now_ms;
     if (now_ms >= next_refresh_ms_) {
-      next_refresh_ms_ = now_ms + kCredentialRefreshMs;
-      const absl::Status refreshed = authenticator_->Refresh();
-      if (!refreshed.ok() && refreshed != last_refresh_) {
-        options_.log(LogLevel::kError, absl::StrCat("credentials: ", refreshed.message()));
+      next_refresh_ms_ = now_ms + kFilesRefreshMs;
+      NoteRefresh("credentials", authenticator_->Refresh(), last_refresh_);
+      const absl::StatusOr<bool> limits = limits_->Refresh();
+      NoteRefresh("limits", limits.status(), last_limits_refresh_);
+      if (limits.ok() && *limits) {
+        dispatcher_.WorkAvailable(0);  // a tenant may run more now
       }
-      last_refresh_ = refreshed;
     }
+  }
+
+  // Says once what is wrong with a file.
+  void NoteRefresh(absl::string_view what, const absl::Status& refreshed, absl::Status& last) {
+    if (!refreshed.ok() && refreshed != last) {
+      options_.log(LogLevel::kError, absl::StrCat(what, ": ", refreshed.message()));
+    }
+    last = refreshed;
   }
 
   const ServerOptions options_;
@@ -356,6 +383,7 @@ class BuiltServer final : public CompileServer {
   const SystemClock clock_;
   const std::unique_ptr<ServerWatch> watch_;
   const std::unique_ptr<SqliteDatabase> database_;
+  const std::unique_ptr<LimitBook> limits_;
   SqliteBlobIndex blob_index_;
   SqliteAccessIndex access_;
   SqliteStatistics statistics_;
@@ -364,6 +392,8 @@ class BuiltServer final : public CompileServer {
   TaskPool pool_;
   WatchHub hub_;
   Dispatcher dispatcher_;
+  TenantGate gate_;
+  OverloadGuard overload_;
   std::unique_ptr<BlobStore> blobs_;
   std::unique_ptr<Authenticator> authenticator_;
   std::unique_ptr<JobService> job_service_;
@@ -374,6 +404,7 @@ class BuiltServer final : public CompileServer {
   std::unique_ptr<GrpcListener> workers_;  // null: agents call through clients_
   int64_t next_refresh_ms_ = 0;            // the ticker's alone
   absl::Status last_refresh_;              // likewise
+  absl::Status last_limits_refresh_;       // likewise
   std::unique_ptr<Ticker> ticker_;
   std::unique_ptr<HttpServer> http_;
   std::string http_address_;

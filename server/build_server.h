@@ -15,6 +15,8 @@
 #include "server/blobs/blob_store.h"
 #include "server/dispatch/dispatcher.h"
 #include "server/jobs/sqlite_job_store.h"
+#include "server/quota/overload.h"
+#include "server/quota/tenant_limits.h"
 #include "server/rpc/server_credentials.h"
 #include "server/service/job_spec_check.h"
 
@@ -44,6 +46,9 @@ struct ServerOptions {
   BlobStoreOptions blobs;
   AttemptLogOptions logs;
   JobLimits limits;
+  TenantLimits tenant_limits;  // of tenants where limits_file says nothing
+  std::string limits_file;     // see LimitBook; "": none
+  OverloadOptions overload;
   // Threads for everything that may wait for a disk. Most of them wait for the same commit at a
   // time, so there are more of them than CPUs. Default 32.
   int pool_threads = 32;

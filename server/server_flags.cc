@@ -64,7 +64,13 @@ constexpr auto kFlags = std::to_array<FlagDef>({
      "more "
      "than 60s. 1ms to 60s, default 1s."},
     {"max-queued-jobs", 0, FlagKind::kValue, "N",
-     "Jobs that may wait; more are refused. Default 10000."},
+     "Jobs of a tenant that may wait; more are refused. Default 10000."},
+    {"limits", 0, FlagKind::kValue, "FILE",
+     "What each tenant may have and do, JSON; followed when it changes. Default: with --auth "
+     "required 50 submits a second, 100 GiB of files and 8 uploads at a time, else "
+     "--max-queued-jobs alone."},
+    {"max-delay", 0, FlagKind::kValue, "DURATION",
+     "New jobs are refused while the server is more than this behind. 10ms to 60s, default 1s."},
     {"help", 'h', FlagKind::kSwitch, "", "Print this and exit."},
     {"version", 0, FlagKind::kSwitch, "",
      "Print the versions of the program and of SQLite and exit."},
@@ -102,8 +108,16 @@ absl::Status ReadNumbers(const ParsedFlags& flags, ServerFlags& out) {
   QB_RETURN_IF_ERROR(ReadMs(flags, "retry-base", absl::Milliseconds(1), absl::Seconds(60),
                             server.store.retry.base_wait_ms));
   QB_ASSIGN_OR_RETURN(server.store.retry.max_losses, flags.GetInt("max-losses", 5, 0, 1000));
-  QB_ASSIGN_OR_RETURN(server.store.max_waiting_jobs,
+  if (server.require_credentials) {
+    server.tenant_limits = SharedServerLimits();
+  }
+  QB_ASSIGN_OR_RETURN(server.tenant_limits.max_queued_jobs,
                       flags.GetInt("max-queued-jobs", 10'000, 1, 10'000'000));
+  server.limits_file = flags.Has("limits") ? Absolute(flags.Get("limits")) : "";
+  int64_t max_delay_ms = absl::ToInt64Milliseconds(server.overload.max_delay);
+  QB_RETURN_IF_ERROR(
+      ReadMs(flags, "max-delay", absl::Milliseconds(10), absl::Seconds(60), max_delay_ms));
+  server.overload.max_delay = absl::Milliseconds(max_delay_ms);
   return absl::OkStatus();
 }
 

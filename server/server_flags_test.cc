@@ -39,7 +39,7 @@ TEST(ServerFlags, TakesEveryFlag) {
   EXPECT_EQ(flags.server.dispatch.cancel_grace_ms, 120'000);
   EXPECT_EQ(flags.server.store.retry.base_wait_ms, 50);
   EXPECT_EQ(flags.server.store.retry.max_losses, 9);
-  EXPECT_EQ(flags.server.store.max_waiting_jobs, 7);
+  EXPECT_EQ(flags.server.tenant_limits.max_queued_jobs, 7);
   EXPECT_THAT(flags.server.targets, ::testing::ElementsAre("a", "b"));
   EXPECT_EQ(flags.worker_binary, "/w");
   EXPECT_EQ(flags.compiler_binary, "/c");

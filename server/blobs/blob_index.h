@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,12 @@ struct UploadRecord {
   int64_t committed_bytes = 0;  // synced
 };
 
+// What a tenant has on the disk.
+struct TenantStorage {
+  int64_t blob_bytes = 0;                  // of its blobs; each counts for every tenant that has it
+  std::map<std::string, int64_t> uploads;  // unfinished, by id: bytes of the whole blob
+};
+
 // Thread-safe. OK from a change means that it is committed and synced.
 class BlobIndex {
  public:
@@ -30,6 +37,7 @@ class BlobIndex {
   // have stored does not show.
   virtual absl::StatusOr<std::vector<std::optional<int64_t>>> FindSizes(
       absl::string_view tenant, absl::Span<const std::string> digests) = 0;
+  virtual absl::StatusOr<TenantStorage> ReadStorage(absl::string_view tenant) = 0;
   // Notes a blob whose file is in its place and synced; its upload, if there is one, is over.
   virtual absl::Status AddBlob(const UploadRecord& upload, int64_t now_ms) = 0;
 

@@ -289,6 +289,9 @@ absl::StatusOr<std::unique_ptr<BlobUpload>> BlobStore::StartUpload(const UploadR
     return upload;
   }
   QB_RETURN_IF_ERROR(CheckRoom());
+  if (request.admit != nullptr) {
+    QB_ASSIGN_OR_RETURN(upload->ticket_, request.admit(request));
+  }
   QB_RETURN_IF_ERROR(OpenPart(*upload, request.offset));
   return upload;
 }

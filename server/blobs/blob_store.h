@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,12 +36,17 @@ struct BlobStoreOptions {
   int64_t min_free_bytes = int64_t{256} << 20;
 };
 
+// Held while an upload is open; whoever gave it notices the end.
+using UploadTicket = std::shared_ptr<void>;
+
 struct UploadRequest {
   std::string tenant;
   std::string upload_id;
   std::string sha256;
   int64_t size_bytes = 0;
   int64_t offset = 0;
+  // Asked when bytes are to come: the blob is not there yet. Null: everything may come.
+  std::function<absl::StatusOr<UploadTicket>(const UploadRequest&)> admit;
 };
 
 struct UploadState {
@@ -79,6 +85,7 @@ class BlobUpload {
 
   BlobStore& store_;
   UploadRecord record_;
+  UploadTicket ticket_;
   std::string path_;
   int fd_ = -1;
   Sha256 hash_;
@@ -114,7 +121,8 @@ class BlobStore {
                                                            BlobStoreOptions options);
 
   // Errors: InvalidArgument (digest, size, id); OutOfRange (offset beyond what is synced); Aborted
-  // (another stream has this upload open); ResourceExhausted (size, disk).
+  // (another stream has this upload open); ResourceExhausted (size, disk); those of
+  // UploadRequest.admit.
   absl::StatusOr<std::unique_ptr<BlobUpload>> StartUpload(const UploadRequest& request);
   // `sha256` may be "".
   absl::StatusOr<UploadState> QueryUpload(absl::string_view tenant, absl::string_view upload_id,

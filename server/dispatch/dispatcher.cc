@@ -277,11 +277,13 @@ absl::Status Dispatcher::AddNewLeases(const Call& call, Plan& plan) {
   query.slots = std::max(1, call.request.capabilities().slots());
   query.total = ResourcesOf(call.request.capabilities());
   query.count = plan.wanted;
+  query.running_limit = options_.running_limit;
   query.now_ms = clock_.WallMs();
   QB_ASSIGN_OR_RETURN(const LeaseOutcome outcome, store_.Lease(query));
   {
     // All of them first: a lease that only the store knows would never expire.
     absl::MutexLock lock(&mutex_);
+    held_back_ = held_back_ || outcome.held_back;
     for (const LeasedAttempt& leased : outcome.leased) {
       AddLease(leased.attempt);
     }
@@ -414,12 +416,14 @@ void Dispatcher::CancelAttempt(const LiveAttempt& attempt) {
 
 void Dispatcher::AttemptEnded(const AttemptKey& key) {
   std::shared_ptr<Call> woken;
+  bool makes_room = false;
   {
     absl::MutexLock lock(&mutex_);
     const auto lease = leases_.find(key.fence);
     if (lease == leases_.end()) {
       return;
     }
+    makes_room = std::exchange(held_back_, false);
     const std::string worker_id = lease->second.attempt.worker_id;
     leases_.erase(lease);
     ++generation_;  // a call that is being planned looks again
@@ -431,6 +435,9 @@ void Dispatcher::AttemptEnded(const AttemptKey& key) {
   }
   if (woken != nullptr) {
     pool_.Schedule([this, woken = std::move(woken)] { Step(woken); });
+  }
+  if (makes_room) {
+    WorkAvailable(0);  // perhaps for another worker
   }
 }
 

@@ -36,6 +36,8 @@ struct DispatcherOptions {
   // The agent ends a compile that exceeds its run_timeout; this long after that the server does, in
   // case the agent does not. Default 60 s.
   int64_t run_timeout_grace_ms = 60'000;
+  // Compiles of a tenant that may run at a time. Any thread, must not wait. Default: no limit.
+  WorkQueue::RunningLimit running_limit;
 };
 
 // Thread-safe. Methods that say so wait for the store; the others return at once.
@@ -133,6 +135,8 @@ class Dispatcher {
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t last_tick_ms_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t last_expiry_ms_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Some tenant had to wait for the end of an attempt of its own.
+  bool held_back_ ABSL_GUARDED_BY(mutex_) = false;
   // Grows when work appears: a call that found none waits only if it has not grown since.
   int64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
   std::optional<int64_t> next_work_wall_ms_ ABSL_GUARDED_BY(mutex_);

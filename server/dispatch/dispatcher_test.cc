@@ -449,5 +449,19 @@ TEST_F(DispatcherTest, TellsTheAgentHowManyGpusAnAttemptHas) {
   EXPECT_EQ(two.assignments(0).gpus(), 2);
 }
 
+TEST_F(DispatcherTest, EndOfAnAttemptLetsItsTenantRunAnotherElsewhere) {
+  options_.running_limit = [](const std::string& tenant) { return tenant == "default" ? 1 : 0; };
+  RestartServer();
+  Submit();
+  Submit();
+  const pb::AttemptKey key = LeaseOne("a");
+  const Answer other = LongSync(Request("b", 1));
+  EXPECT_FALSE(other.ComesSoon());
+  QB_ASSERT_OK(store_->Complete(Key(key), Ended(pb::ATTEMPT_OUTCOME_SUCCEEDED)).status());
+  dispatcher_->AttemptEnded(Key(key));
+  QB_ASSERT_OK(other.Get().status());
+  EXPECT_EQ(other.Get()->assignments_size(), 1);
+}
+
 }  // namespace
 }  // namespace qb::server

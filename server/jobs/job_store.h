@@ -46,7 +46,9 @@ struct NewJob {
   std::vector<std::string> compiler_builds;
   Resources needs;
   bool prefers_gpu = false;  // takes one when there is a free one
-  int64_t now_ms = 0;        // wall clock, here and below
+  // Jobs of the tenant that may wait; absent: as many as the store's own limit.
+  std::optional<int64_t> max_waiting;
+  int64_t now_ms = 0;  // wall clock, here and below
 };
 
 struct SubmitOutcome {
@@ -108,11 +110,14 @@ struct LeaseQuery {
   int slots = 1;                     // of the worker
   Resources total;                   // of the worker, see WorkerRoom
   int count = 1;
+  WorkQueue::RunningLimit running_limit;  // null: none
   int64_t now_ms = 0;
 };
 
 struct LeaseOutcome {
   std::vector<LeasedAttempt> leased;
+  // Work was passed over only because its tenant runs as much as it may.
+  bool held_back = false;
   // With nothing leased: when the next job leaves its RETRY_WAIT; absent: no such job.
   std::optional<int64_t> next_run_after_ms;
 };

@@ -162,8 +162,9 @@ absl::StatusOr<SubmitOutcome> MemoryJobStore::Submit(const NewJob& wanted) {
     for (const auto& [row, job] : tables_.jobs) {
       waiting += job.job.tenant == wanted.tenant && IsWaiting(job.state) ? 1 : 0;
     }
-    if (waiting >= options_.max_waiting_jobs) {
-      return absl::ResourceExhaustedError(absl::StrCat("queue: ", options_.max_waiting_jobs,
+    const int64_t most = wanted.max_waiting.value_or(options_.max_waiting_jobs);
+    if (most > 0 && waiting >= most) {
+      return absl::ResourceExhaustedError(absl::StrCat("queue: ", most,
                                                        " jobs are waiting, no more are accepted; "
                                                        "submit again when some have ended"));
     }

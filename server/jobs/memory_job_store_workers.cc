@@ -114,9 +114,11 @@ absl::StatusOr<LeaseOutcome> MemoryJobStore::Lease(const LeaseQuery& query) {
   absl::MutexLock lock(&mutex_);
   LeaseOutcome outcome;
   const WorkerRoom room{query.worker_id, query.targets, query.slots, query.total};
+  queue_.SetRunningLimit(query.running_limit);
   while (outcome.leased.size() < static_cast<size_t>(query.count)) {
     RefreshQueue(query.now_ms);
     const auto choice = queue_.Choose(room, query.now_ms);
+    outcome.held_back = queue_.held_back();
     if (!choice.has_value()) {
       break;
     }

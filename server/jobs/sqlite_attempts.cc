@@ -174,10 +174,12 @@ absl::StatusOr<LeaseOutcome> LeaseWaiting(WriteTx& tx, const LeaseQuery& query,
                                           SqliteSchedule& schedule) {
   LeaseOutcome outcome;
   const WorkerRoom room = RoomOf(query);
+  schedule.queue().SetRunningLimit(query.running_limit);
   while (outcome.leased.size() < static_cast<size_t>(query.count)) {
     // Each lease moves the queue.
     QB_RETURN_IF_ERROR(schedule.Refresh(tx, query.now_ms));
     const auto choice = schedule.queue().Choose(room, query.now_ms);
+    outcome.held_back = schedule.queue().held_back();
     if (!choice.has_value()) {
       break;
     }

@@ -40,6 +40,26 @@ absl::StatusOr<std::vector<std::optional<int64_t>>> SqliteBlobIndex::FindSizes(
   return sizes;
 }
 
+absl::StatusOr<TenantStorage> SqliteBlobIndex::ReadStorage(absl::string_view tenant) {
+  TenantStorage storage;
+  QB_RETURN_IF_ERROR(database_.readers().Run([&](SqliteConnection& db) -> absl::Status {
+    SqliteQuery bytes = db.Prepare("SELECT blob_bytes FROM tenant WHERE id = ?");
+    bytes.Text(tenant);
+    QB_ASSIGN_OR_RETURN(const bool known, bytes.Step());
+    storage.blob_bytes = known ? bytes.IntAt(0) : 0;
+    SqliteQuery uploads = db.Prepare("SELECT id, size_bytes FROM upload WHERE tenant = ?");
+    uploads.Text(tenant);
+    while (true) {
+      QB_ASSIGN_OR_RETURN(const bool row, uploads.Step());
+      if (!row) {
+        return absl::OkStatus();
+      }
+      storage.uploads.emplace(std::string(uploads.TextAt(0)), uploads.IntAt(1));
+    }
+  }));
+  return storage;
+}
+
 absl::Status SqliteBlobIndex::AddBlob(const UploadRecord& upload, int64_t now_ms) {
   return database_.writer().Run([&](WriteTx& tx) -> absl::Status {
     QB_RETURN_IF_ERROR(EnsureTenant(tx.db, upload.tenant, now_ms));

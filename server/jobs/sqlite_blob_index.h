@@ -17,6 +17,7 @@ class SqliteBlobIndex final : public BlobIndex {
 
   absl::StatusOr<std::vector<std::optional<int64_t>>> FindSizes(
       absl::string_view tenant, absl::Span<const std::string> digests) override;
+  absl::StatusOr<TenantStorage> ReadStorage(absl::string_view tenant) override;
   absl::Status AddBlob(const UploadRecord& upload, int64_t now_ms) override;
   absl::StatusOr<std::optional<UploadRecord>> FindUpload(absl::string_view tenant,
                                                          absl::string_view id) override;

@@ -191,5 +191,17 @@ TEST_F(SqliteDatabaseTest, StopsForGoodAfterAFatalError) {
   EXPECT_EQ(Count(*database, "a"), 1);  // reading goes on
 }
 
+TEST_F(SqliteDatabaseTest, TellsHowLongTheOldestOperationWaits) {
+  auto database = Open(SqliteDatabaseOptions());
+  EXPECT_EQ(database->writer().Delay(), absl::ZeroDuration());
+  absl::Duration own;
+  QB_ASSERT_OK(database->writer().Run([&](WriteTx&) {
+    own = database->writer().Delay();  // of this very operation
+    return absl::OkStatus();
+  }));
+  EXPECT_GT(own, absl::ZeroDuration());
+  EXPECT_EQ(database->writer().Delay(), absl::ZeroDuration());
+}
+
 }  // namespace
 }  // namespace qb::server

@@ -231,6 +231,20 @@ CREATE TABLE job_share(
 CREATE INDEX artifact_of_blob ON artifact(sha256);
 ALTER TABLE job ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;
 )sql",
+    R"sql(
+-- Bytes of the blobs that a tenant has, so that nothing ever adds them up.
+ALTER TABLE tenant ADD COLUMN blob_bytes INTEGER NOT NULL DEFAULT 0;
+UPDATE tenant SET blob_bytes = (SELECT ifnull(sum(size_bytes), 0) FROM blob_ref JOIN blob
+  USING (sha256) WHERE blob_ref.tenant = tenant.id);
+CREATE TRIGGER blob_ref_comes AFTER INSERT ON blob_ref BEGIN
+  UPDATE tenant SET blob_bytes = blob_bytes +
+    (SELECT size_bytes FROM blob WHERE sha256 = new.sha256) WHERE id = new.tenant;
+END;
+CREATE TRIGGER blob_ref_goes AFTER DELETE ON blob_ref BEGIN
+  UPDATE tenant SET blob_bytes = blob_bytes -
+    (SELECT size_bytes FROM blob WHERE sha256 = old.sha256) WHERE id = old.tenant;
+END;
+)sql",
 });
 
 absl::StatusOr<int64_t> ReadPragma(SqliteConnection& db, const char* sql) {

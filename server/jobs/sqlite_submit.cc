@@ -23,7 +23,7 @@ absl::Status CheckRoom(SqliteConnection& db, absl::string_view tenant, int64_t m
       db.Prepare("SELECT ifnull(sum(n), 0) FROM counter WHERE tenant = ? AND state IN (1, 3)");
   query.Text(tenant);
   QB_ASSIGN_OR_RETURN(const bool row, query.Step());
-  if (row && query.IntAt(0) >= max_waiting) {
+  if (row && max_waiting > 0 && query.IntAt(0) >= max_waiting) {
     return absl::ResourceExhaustedError(absl::StrCat("queue: ", max_waiting,
                                                      " jobs are waiting, no more are accepted; "
                                                      "submit again when some have ended"));
@@ -164,7 +164,7 @@ absl::StatusOr<SubmitOutcome> SubmitJob(WriteTx& tx, const NewJob& job, int64_t 
     QB_ASSIGN_OR_RETURN(done, TryToShare(tx, job));
   }
   if (!done) {
-    QB_RETURN_IF_ERROR(CheckRoom(tx.db, job.tenant, max_waiting));
+    QB_RETURN_IF_ERROR(CheckRoom(tx.db, job.tenant, job.max_waiting.value_or(max_waiting)));
     QB_RETURN_IF_ERROR(StartOwnWork(tx, job, shared));
   }
   QB_ASSIGN_OR_RETURN(out.job, ReadJob(tx.db, job.tenant, job.id));

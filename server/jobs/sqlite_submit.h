@@ -13,7 +13,8 @@
 
 namespace qb::server {
 
-// JobStore::Submit in a transaction. `max_waiting`: jobs of the tenant that may wait.
+// JobStore::Submit in a transaction. `max_waiting`: jobs of a tenant that may wait where
+// the job does not say; 0: no limit.
 absl::StatusOr<SubmitOutcome> SubmitJob(WriteTx& tx, const NewJob& job, int64_t max_waiting);
 // JobStore::RequestCancel in a transaction.
 absl::StatusOr<CancelOutcome> CancelJob(WriteTx& tx, absl::string_view tenant,

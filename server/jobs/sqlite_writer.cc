@@ -40,6 +40,15 @@ absl::Status SqliteWriter::Run(Operation operation) {
   return waiter.status;
 }
 
+absl::Duration SqliteWriter::Delay() const {
+  absl::MutexLock lock(&mutex_);
+  absl::Time oldest = batch_asked_;
+  if (!queue_.empty()) {
+    oldest = std::min(oldest, queue_.front()->asked);
+  }
+  return oldest == absl::InfiniteFuture() ? absl::ZeroDuration() : absl::Now() - oldest;
+}
+
 bool SqliteWriter::HasWorkOrEnds() const { return !queue_.empty() || ending_; }
 
 void SqliteWriter::Loop() {
@@ -55,6 +64,7 @@ void SqliteWriter::Loop() {
         batch.push_back(queue_.front());
         queue_.pop_front();
       }
+      batch_asked_ = batch.front()->asked;
     }
     const absl::Time began = absl::Now();
     const absl::Status committed = CommitBatch(batch);
@@ -75,6 +85,7 @@ void SqliteWriter::Loop() {
         }
         waiter->done = true;
       }
+      batch_asked_ = absl::InfiniteFuture();
     }
     CheckpointIfDue();
   }

@@ -71,6 +71,9 @@ class SqliteWriter {
   // that of the commit; Unavailable after a fatal error.
   absl::Status Run(Operation operation);
 
+  // How long the oldest operation that is not yet committed has waited; 0: none. Does not wait.
+  absl::Duration Delay() const;
+
  private:
   struct Waiter {
     Operation operation;
@@ -93,9 +96,11 @@ class SqliteWriter {
   const SqliteWriterOptions options_;
   absl::Status fatal_;     // the thread's alone
   MovedExecutions moved_;  // the thread's alone
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   CommitListener listener_ ABSL_GUARDED_BY(mutex_);
   std::deque<Waiter*> queue_ ABSL_GUARDED_BY(mutex_);
+  // When the oldest operation of the batch under way was asked for; InfiniteFuture: no batch.
+  absl::Time batch_asked_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

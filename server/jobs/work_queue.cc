@@ -124,6 +124,7 @@ void WorkQueue::Drop(int64_t id, int64_t now_ms) {
     tenant.used += cost * static_cast<double>(std::max<int64_t>(0, now_ms - work.start_ms));
     tenant.running_cost -= cost;
     tenant.running_since -= cost * static_cast<double>(work.start_ms);
+    --tenant.running;
     if (--tenant.works == 0) {
       tenant.running_cost = 0;  // no rounding errors stay behind
       tenant.running_since = 0;
@@ -156,6 +157,7 @@ void WorkQueue::Run(RunningWork work, int64_t now_ms) {
   const double cost = work.cost / tenant.weight;
   tenant.running_cost += cost;
   tenant.running_since += cost * static_cast<double>(work.start_ms);
+  ++tenant.running;
   by_worker_[work.worker].insert(work.id);
   const int64_t id = work.id;
   running_.insert_or_assign(id, std::move(work));
@@ -191,11 +193,21 @@ const WaitingWork* WorkQueue::Oldest(const std::set<std::pair<int64_t, int64_t>>
   return nullptr;
 }
 
+bool WorkQueue::RunsAllItMay(const std::string& name, const Tenant& tenant) const {
+  const int64_t limit = running_limit_ == nullptr ? 0 : running_limit_(name);
+  return limit > 0 && tenant.running >= limit;
+}
+
 // The oldest work of each tenant, shape and priority that the worker could run, best first.
 std::vector<WorkQueue::Candidate> WorkQueue::Candidates(const WorkerRoom& room, int64_t now_ms,
                                                         const std::set<int64_t>& skip) {
   std::vector<Candidate> candidates;
+  held_back_ = false;
   for (const auto& [name, tenant] : tenants_) {
+    if (!tenant.ready.empty() && RunsAllItMay(name, tenant)) {
+      held_back_ = true;
+      continue;
+    }
     const double used = Used(tenant, now_ms);
     for (const auto& [shape, levels] : tenant.ready) {
       if (!CanRun(room, shape.target, shape.needs)) {

@@ -8,6 +8,7 @@
 //      counted in shares of a worker, so one job that takes a whole machine counts as much as many
 //      small ones. A tenant that was idle starts level with the others and saves up nothing;
 //   3. effective priority, then age.
+// A tenant that runs as much as it may (RunningLimit) is passed over.
 // When that work fits the worker but not what is free of it now, room is kept for it: only work
 // that must end before that room is there may go first.
 //
@@ -70,8 +71,13 @@ class WorkQueue {
     double cost = 0;
   };
 
+  // How much work of a tenant may run at a time; 0: no limit.
+  using RunningLimit = std::function<int64_t(const std::string& tenant)>;
+
   // Default weight of a tenant: 1.
   void SetWeight(const std::string& tenant, double weight);
+  // Default: no limits. Asked at every choice.
+  void SetRunningLimit(RunningLimit limit) { running_limit_ = std::move(limit); }
 
   // The work waits from now on; replaces what is known about it.
   void Wait(WaitingWork work, int64_t now_ms);
@@ -83,6 +89,8 @@ class WorkQueue {
   // What `room` should start now; to be confirmed by Run. `skip`: ids that must not be chosen.
   std::optional<Choice> Choose(const WorkerRoom& room, int64_t now_ms,
                                const std::set<int64_t>& skip = {});
+  // Whether the last choice passed over work only because its tenant runs as much as it may.
+  bool held_back() const { return held_back_; }
   // When delayed work becomes ready; absent: nothing is delayed.
   std::optional<int64_t> NextRunAfter() const;
 
@@ -104,6 +112,7 @@ class WorkQueue {
     double running_cost = 0;   // by weight
     double running_since = 0;  // sum of cost * start, by weight
     int64_t works = 0;         // waiting and running
+    int64_t running = 0;
     std::map<Shape, Levels> ready;
   };
   struct Candidate {
@@ -124,6 +133,7 @@ class WorkQueue {
   };
 
   static double Used(const Tenant& tenant, int64_t now_ms);
+  bool RunsAllItMay(const std::string& name, const Tenant& tenant) const;
   Tenant& Enter(const std::string& tenant, int64_t now_ms);
   void Drop(int64_t id, int64_t now_ms);
   void MakeReady(int64_t now_ms);
@@ -141,6 +151,8 @@ class WorkQueue {
                                    const Resources& free, const std::optional<KeptRoom>& kept,
                                    int64_t now_ms);
 
+  RunningLimit running_limit_;
+  bool held_back_ = false;
   std::map<std::string, Tenant> tenants_;
   absl::flat_hash_map<int64_t, WaitingWork> waiting_;
   absl::flat_hash_map<int64_t, RunningWork> running_;

@@ -428,5 +428,24 @@ TEST(FarmTest, IdleTenantsSaveUpNothing) {
   EXPECT_NEAR(static_cast<double>(busy), 50, 2);
 }
 
+TEST_F(WorkQueueTest, TenantRunsNoMoreThanItMay) {
+  queue_.SetRunningLimit([](const std::string& tenant) { return tenant == "a" ? 2 : 0; });
+  for (int id = 1; id <= 3; ++id) {
+    queue_.Wait(Work(id, "a", 0, id), 0);
+  }
+  for (int i = 0; i < 2; ++i) {
+    const auto choice = queue_.Choose(room_, 10);
+    ASSERT_TRUE(choice.has_value());
+    EXPECT_FALSE(queue_.held_back());
+    Start(room_, *choice, 10, INT64_MAX, "a");
+  }
+  EXPECT_FALSE(queue_.Choose(room_, 10).has_value());
+  EXPECT_TRUE(queue_.held_back());
+  queue_.Wait(Work(4, "b", -100, 10), 10);
+  EXPECT_EQ(queue_.Choose(room_, 10)->id, 4);
+  queue_.Forget(1, 20);
+  EXPECT_EQ(queue_.Choose(room_, 20)->id, 3);
+}
+
 }  // namespace
 }  // namespace qb::server

@@ -16,9 +16,14 @@ class JobRpc final : public pb::JobService::CallbackService {
   grpc::ServerUnaryReactor* SubmitJob(grpc::CallbackServerContext* context,
                                       const pb::SubmitJobRequest* request,
                                       pb::SubmitJobResponse* response) override {
-    return RunUnary(context, parts_, [=, this](const Caller& caller) {
-      return service_.SubmitJob(caller, *request, *response);
-    });
+    return RunAdmitted(
+        context, parts_,
+        [this](const Caller& caller, absl::Duration left) {
+          return service_.AdmitSubmit(caller, left);
+        },
+        [=, this](const Caller& caller) {
+          return service_.SubmitJob(caller, *request, *response);
+        });
   }
   grpc::ServerUnaryReactor* ValidateJob(grpc::CallbackServerContext* context,
                                         const pb::ValidateJobRequest* request,

@@ -10,6 +10,7 @@
 #include "proto/google/rpc/error_details.pb.h"
 #include "proto/google/rpc/status.pb.h"
 #include "server/jobs/job_failure.h"
+#include "server/quota/refusal.h"
 #include "server/service/status_details.h"
 #include "server/service/violations.h"
 
@@ -87,6 +88,23 @@ google::rpc::BadRequest Fit(const google::rpc::BadRequest& all, size_t max_bytes
   return fitting;
 }
 
+// What a refusal that passes by itself carries; every Unavailable is one.
+void AddRefusal(const absl::Status& status, google::rpc::Status& details) {
+  google::rpc::QuotaFailure quota;
+  if (const auto payload = status.GetPayload(kQuotaFailurePayload);
+      payload.has_value() && quota.ParseFromString(std::string(*payload))) {
+    details.add_details()->PackFrom(quota);
+  }
+  google::rpc::RetryInfo retry;
+  if (const auto payload = status.GetPayload(kRetryInfoPayload);
+      payload.has_value() && retry.ParseFromString(std::string(*payload))) {
+    details.add_details()->PackFrom(retry);
+  } else if (status.code() == absl::StatusCode::kUnavailable) {
+    retry.mutable_retry_delay()->set_seconds(1);
+    details.add_details()->PackFrom(retry);
+  }
+}
+
 std::string Details(const absl::Status& status, const std::string& reason,
                     const std::string& message) {
   google::rpc::Status details;
@@ -104,6 +122,7 @@ std::string Details(const absl::Status& status, const std::string& reason,
   } else {
     details.add_details()->PackFrom(info);
   }
+  AddRefusal(status, details);
   return details.SerializeAsString();
 }
 

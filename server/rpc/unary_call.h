@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 
 #include "core/base/status_macros.h"
 #include "server/auth/authorize.h"
@@ -46,6 +48,25 @@ inline grpc::ServerUnaryReactor* RunUnary(grpc::CallbackServerContext* context,
     reactor->Finish(Overloaded(context));
   }
   return reactor;
+}
+
+// As RunUnary for calls that may be refused before they take a thread: `admit` runs at once, on
+// gRPC's thread, and must not wait. It is told the time until the caller's deadline.
+inline grpc::ServerUnaryReactor* RunAdmitted(
+    grpc::CallbackServerContext* context, const RpcParts& parts,
+    const std::function<absl::Status(const Caller&, absl::Duration left)>& admit,
+    std::function<absl::Status(const Caller&)> work) {
+  const auto admitted = [&]() -> absl::Status {
+    QB_RETURN_IF_ERROR(CheckDeadline(*context));
+    QB_ASSIGN_OR_RETURN(const Caller caller, parts.gate.Admit(*context));
+    return admit(caller, absl::FromChrono(context->deadline()) - absl::Now());
+  };
+  if (const absl::Status status = admitted(); !status.ok()) {
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    reactor->Finish(ToGrpcStatus(status, context));
+    return reactor;
+  }
+  return RunUnary(context, parts, std::move(work));
 }
 
 }  // namespace qb::server

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "absl/time/clock.h"
+
 #include "core/base/check.h"
 
 namespace qb::server {
@@ -32,7 +34,7 @@ bool TaskPool::TrySchedule(std::function<void()> task) {
   if (ending_ || queue_.size() >= max_queued_) {
     return false;
   }
-  queue_.push_back(std::move(task));
+  queue_.push_back({std::move(task), absl::Now()});
   return true;
 }
 
@@ -40,11 +42,16 @@ void TaskPool::Schedule(std::function<void()> task) {
   {
     absl::MutexLock lock(&mutex_);
     if (!ending_) {
-      queue_.push_back(std::move(task));
+      queue_.push_back({std::move(task), absl::Now()});
       return;
     }
   }
   task();
+}
+
+absl::Duration TaskPool::Delay() const {
+  absl::MutexLock lock(&mutex_);
+  return queue_.empty() ? absl::ZeroDuration() : absl::Now() - queue_.front().since;
 }
 
 bool TaskPool::HasWorkOrEnds() const { return !queue_.empty() || ending_; }
@@ -58,7 +65,7 @@ void TaskPool::Loop() {
       if (queue_.empty()) {
         return;
       }
-      task = std::move(queue_.front());
+      task = std::move(queue_.front().task);
       queue_.pop_front();
     }
     task();

@@ -10,6 +10,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 
 namespace qb::server {
 
@@ -28,6 +29,9 @@ class TaskPool {
   // As TrySchedule, but beyond the limit too: for work that continues a call that was admitted.
   void Schedule(std::function<void()> task);
 
+  // How long the closure that is next has waited; 0: none waits. Does not wait.
+  absl::Duration Delay() const;
+
   // Waits until all that was queued has run; later closures are run by the thread that schedules
   // them.
   void Shutdown();
@@ -36,9 +40,14 @@ class TaskPool {
   void Loop();
   bool HasWorkOrEnds() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  struct Queued {
+    std::function<void()> task;
+    absl::Time since;
+  };
+
   const size_t max_queued_;
-  absl::Mutex mutex_;
-  std::deque<std::function<void()>> queue_ ABSL_GUARDED_BY(mutex_);
+  mutable absl::Mutex mutex_;
+  std::deque<Queued> queue_ ABSL_GUARDED_BY(mutex_);
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };

@@ -47,5 +47,25 @@ TEST(TaskPool, RunsLateContinuationsInPlaceAfterShutdown) {
   EXPECT_FALSE(pool.TrySchedule([] {}));
 }
 
+TEST(TaskPool, TellsHowLongTheNextTaskHasWaited) {
+  absl::Notification release;
+  absl::Notification started;
+  TaskPool pool(1, 10);
+  EXPECT_EQ(pool.Delay(), absl::ZeroDuration());
+  ASSERT_TRUE(pool.TrySchedule([&] {
+    started.Notify();
+    release.WaitForNotification();
+  }));
+  started.WaitForNotification();
+  EXPECT_EQ(pool.Delay(), absl::ZeroDuration());  // it runs
+  ASSERT_TRUE(pool.TrySchedule([] {}));
+  const absl::Duration first = pool.Delay();
+  EXPECT_GT(first, absl::ZeroDuration());
+  EXPECT_GE(pool.Delay(), first);
+  release.Notify();
+  pool.Shutdown();
+  EXPECT_EQ(pool.Delay(), absl::ZeroDuration());
+}
+
 }  // namespace
 }  // namespace qb::server

@@ -98,6 +98,10 @@ absl::StatusOr<std::unique_ptr<BlobUpload>> BlobService::StartWrite(
   request.sha256 = header.sha256();
   request.size_bytes = header.size_bytes();
   request.offset = header.offset();
+  if (!header.has_attempt()) {
+    // What a worker sends is the result of work that was accepted.
+    request.admit = [this](const UploadRequest& upload) { return gate_.AdmitUpload(upload); };
+  }
   return blobs_.StartUpload(request);
 }
 

@@ -10,6 +10,7 @@
 #include "server/auth/authorize.h"
 #include "server/blobs/blob_store.h"
 #include "server/jobs/access_index.h"
+#include "server/quota/tenant_gate.h"
 #include "server/runtime/frame_source.h"
 
 namespace qb::server {
@@ -24,9 +25,9 @@ struct BlobServiceOptions {
 // Thread-safe. Calls wait for the disk. The comments of blob_service.proto say what they do.
 class BlobService {
  public:
-  // Both outlive the service.
-  BlobService(BlobStore& blobs, AccessIndex& access, BlobServiceOptions options)
-      : blobs_(blobs), access_(access), options_(options) {}
+  // All of them outlive the service.
+  BlobService(BlobStore& blobs, AccessIndex& access, TenantGate& gate, BlobServiceOptions options)
+      : blobs_(blobs), access_(access), gate_(gate), options_(options) {}
 
   absl::Status FindMissingBlobs(const Caller& caller, const pb::FindMissingBlobsRequest& request,
                                 pb::FindMissingBlobsResponse& response);
@@ -47,6 +48,7 @@ class BlobService {
 
   BlobStore& blobs_;
   AccessIndex& access_;
+  TenantGate& gate_;
   const BlobServiceOptions options_;
 };
 

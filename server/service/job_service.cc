@@ -176,8 +176,16 @@ JobService::JobService(const JobServiceParts& parts, JobServiceOptions options)
       logs_(parts.logs),
       hub_(parts.hub),
       dispatcher_(parts.dispatcher),
+      gate_(parts.gate),
+      overload_(parts.overload),
       clock_(parts.clock),
       options_(std::move(options)) {}
+
+absl::Status JobService::AdmitSubmit(const Caller& caller, absl::Duration left) {
+  QB_RETURN_IF_ERROR(Authorize(caller, {ResourceKind::kJob, caller.tenant}, Verb::kCreate));
+  QB_RETURN_IF_ERROR(overload_.Check(left));
+  return gate_.AdmitSubmit(caller.tenant);
+}
 
 absl::Status JobService::SubmitJob(const Caller& caller, const pb::SubmitJobRequest& request,
                                    pb::SubmitJobResponse& response) {
@@ -208,11 +216,16 @@ absl::Status JobService::SubmitJob(const Caller& caller, const pb::SubmitJobRequ
   job.prefers_gpu = config.prefers_gpu;
   job.resolved_config_json = std::move(config.json);
   QB_RETURN_IF_ERROR(CheckInputsStored(caller, job.spec));
+  job.max_waiting = gate_.limits().For(caller.tenant).max_queued_jobs;
   job.now_ms = clock_.WallMs();
   job.id = MakeUuidV7(job.now_ms);
-  QB_ASSIGN_OR_RETURN(SubmitOutcome outcome, store_.Submit(job));
-  *response.mutable_job() = std::move(outcome.job);
-  response.set_replayed(outcome.replayed);
+  absl::StatusOr<SubmitOutcome> outcome = store_.Submit(job);
+  if (absl::IsResourceExhausted(outcome.status())) {
+    return gate_.QueueIsFull(caller.tenant);
+  }
+  QB_RETURN_IF_ERROR(outcome.status());
+  *response.mutable_job() = std::move(outcome->job);
+  response.set_replayed(outcome->replayed);
   return absl::OkStatus();
 }
 

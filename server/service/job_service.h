@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 
 #include "proto/qbc/v1/job_service.pb.h"
 #include "server/auth/authorize.h"
@@ -19,6 +20,8 @@
 #include "server/events/watch_stream.h"
 #include "server/jobs/access_index.h"
 #include "server/jobs/job_store.h"
+#include "server/quota/overload.h"
+#include "server/quota/tenant_gate.h"
 #include "server/runtime/clock.h"
 #include "server/runtime/frame_source.h"
 #include "server/service/config_cache.h"
@@ -43,6 +46,8 @@ struct JobServiceParts {
   AttemptLogs& logs;
   WatchHub& hub;
   Dispatcher& dispatcher;
+  TenantGate& gate;
+  OverloadGuard& overload;
   const Clock& clock;
 };
 
@@ -51,6 +56,11 @@ class JobService {
  public:
   JobService(const JobServiceParts& parts, JobServiceOptions options);
 
+  // Whether a SubmitJob may be begun; counts it. Does not wait: a refusal costs nothing of what there
+  // is too little of. `left`: until the caller's deadline. Errors: PermissionDenied; Unavailable
+  // "OVERLOADED"; ResourceExhausted "SUBMIT_RATE_LIMIT".
+  absl::Status AdmitSubmit(const Caller& caller, absl::Duration left);
+  // After AdmitSubmit.
   absl::Status SubmitJob(const Caller& caller, const pb::SubmitJobRequest& request,
                          pb::SubmitJobResponse& response);
   absl::Status ValidateJob(const Caller& caller, const pb::ValidateJobRequest& request,
@@ -95,6 +105,8 @@ class JobService {
   AttemptLogs& logs_;
   WatchHub& hub_;
   Dispatcher& dispatcher_;
+  TenantGate& gate_;
+  OverloadGuard& overload_;
   const Clock& clock_;
   const JobServiceOptions options_;
   ConfigCache configs_;

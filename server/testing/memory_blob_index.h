@@ -27,6 +27,19 @@ class MemoryBlobIndex : public BlobIndex {
     }
     return sizes;
   }
+  absl::StatusOr<TenantStorage> ReadStorage(absl::string_view tenant) override {
+    absl::MutexLock lock(&mutex_);
+    TenantStorage storage;
+    for (const auto& [key, size_bytes] : blobs_) {
+      storage.blob_bytes += key.first == tenant ? size_bytes : 0;
+    }
+    for (const auto& [key, upload] : uploads_) {
+      if (key.first == tenant) {
+        storage.uploads.emplace(key.second, upload.size_bytes);
+      }
+    }
+    return storage;
+  }
   absl::Status AddBlob(const UploadRecord& upload, int64_t /*now_ms*/) override {
     absl::MutexLock lock(&mutex_);
     blobs_[{upload.tenant, upload.sha256}] = upload.size_bytes;
