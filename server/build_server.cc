@@ -4,6 +4,7 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
 
+#include <atomic>
 #include <chrono>
 #include <utility>
 
@@ -17,9 +18,12 @@
 #include "server/jobs/sqlite_access_index.h"
 #include "server/jobs/sqlite_blob_index.h"
 #include "server/jobs/sqlite_database.h"
+#include "server/jobs/sqlite_retention.h"
 #include "server/jobs/sqlite_statistics.h"
 #include "server/process/file_lock.h"
+#include "server/quota/disk_guard.h"
 #include "server/quota/tenant_gate.h"
+#include "server/retention/collector.h"
 #include "server/rpc/call_gate.h"
 #include "server/rpc/grpc_listener.h"
 #include "server/rpc/listen_address.h"
@@ -44,6 +48,7 @@ JobServiceOptions MakeJobOptions(const ServerOptions& options) {
   JobServiceOptions job_options;
   job_options.limits = options.limits;
   job_options.targets = options.targets;
+  job_options.retention = options.retention;
   return job_options;
 }
 
@@ -178,6 +183,7 @@ class BuiltServer final : public CompileServer {
       return;
     }
     StopGivingWork();
+    stopping_ = true;
     dispatcher_.Close();
     hub_.Close();
     if (http_ != nullptr) {
@@ -215,7 +221,9 @@ class BuiltServer final : public CompileServer {
         dispatcher_(store_, clock_, pool_, MakeDispatcherOptions()),
         gate_(*limits_, blob_index_, clock_, options_.store.seed),
         overload_(options_.overload, {[this] { return pool_.Delay(); },
-                                      [this] { return database_->writer().Delay(); }}) {}
+                                      [this] { return database_->writer().Delay(); }}),
+        disk_([this] { return ReadDiskSpace(options_.data_dir); }, options_.min_free_bytes),
+        retention_(*database_) {}
 
   DispatcherOptions MakeDispatcherOptions() const {
     DispatcherOptions dispatch = options_.dispatch;
@@ -231,12 +239,15 @@ class BuiltServer final : public CompileServer {
     QB_ASSIGN_OR_RETURN(authenticator_,
                         Authenticator::Create(CredentialFilePath(options_.data_dir), clock_));
     QB_RETURN_IF_ERROR(dispatcher_.Start());
+    collector_ = std::make_unique<Collector>(
+        CollectorParts{retention_, *blobs_, logs_, clock_}, options_.retention,
+        [this] { return stopping_.load(); });
     ConnectParts();
     job_service_ = std::make_unique<JobService>(
         JobServiceParts{store_, access_, *blobs_, logs_, hub_, dispatcher_, gate_, overload_,
-                        clock_},
+                        disk_, clock_},
         MakeJobOptions(options_));
-    blob_service_ = std::make_unique<BlobService>(*blobs_, access_, gate_, BlobServiceOptions());
+    blob_service_ = std::make_unique<BlobService>(*blobs_, access_, gate_, disk_, BlobServiceOptions());
     worker_service_ =
         std::make_unique<WorkerService>(store_, logs_, dispatcher_, clock_, WorkerServiceOptions());
     server_info_ = std::make_unique<ServerInfo>(
@@ -359,8 +370,10 @@ class BuiltServer final : public CompileServer {
     hub_.Tick();
     const int64_t now_ms = clock_.MonotonicMs();
     watch_->last_tick_ms = now_ms;
+    CollectIfDue(now_ms);
     if (now_ms >= next_refresh_ms_) {
       next_refresh_ms_ = now_ms + kFilesRefreshMs;
+      disk_.Refresh();
       NoteRefresh("credentials", authenticator_->Refresh(), last_refresh_);
       const absl::StatusOr<bool> limits = limits_->Refresh();
       NoteRefresh("limits", limits.status(), last_limits_refresh_);
@@ -368,6 +381,26 @@ class BuiltServer final : public CompileServer {
         dispatcher_.WorkAvailable(0);  // a tenant may run more now
       }
     }
+  }
+
+  // On the pool: a round waits for the disk many times.
+  void CollectIfDue(int64_t now_ms) {
+    if (now_ms < next_collection_ms_ || stopping_ || collecting_.exchange(true)) {
+      return;
+    }
+    next_collection_ms_ = now_ms + options_.collect_interval_ms;
+    pool_.Schedule([this] {
+      const absl::StatusOr<CollectedThings> collected = collector_->RunOnce();
+      NoteRefresh("removing what is kept no longer", collected.status(), last_collection_);
+      if (collected.ok() && !(*collected == CollectedThings())) {
+        options_.log(LogLevel::kInfo,
+                     absl::StrCat("removed ", collected->jobs, " jobs, ", collected->results,
+                                  " stored results, ", collected->blobs, " files, ",
+                                  collected->uploads, " unfinished uploads, ", collected->logs,
+                                  " logs"));
+      }
+      collecting_ = false;
+    });
   }
 
   // Says once what is wrong with a file.
@@ -394,7 +427,10 @@ class BuiltServer final : public CompileServer {
   Dispatcher dispatcher_;
   TenantGate gate_;
   OverloadGuard overload_;
+  DiskGuard disk_;
+  SqliteRetention retention_;
   std::unique_ptr<BlobStore> blobs_;
+  std::unique_ptr<Collector> collector_;
   std::unique_ptr<Authenticator> authenticator_;
   std::unique_ptr<JobService> job_service_;
   std::unique_ptr<BlobService> blob_service_;
@@ -405,6 +441,10 @@ class BuiltServer final : public CompileServer {
   int64_t next_refresh_ms_ = 0;            // the ticker's alone
   absl::Status last_refresh_;              // likewise
   absl::Status last_limits_refresh_;       // likewise
+  int64_t next_collection_ms_ = 0;         // likewise
+  std::atomic<bool> collecting_ = false;
+  absl::Status last_collection_;  // of the round that is under way
+  std::atomic<bool> stopping_ = false;
   std::unique_ptr<Ticker> ticker_;
   std::unique_ptr<HttpServer> http_;
   std::string http_address_;

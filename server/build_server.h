@@ -14,6 +14,7 @@
 #include "server/blobs/attempt_logs.h"
 #include "server/blobs/blob_store.h"
 #include "server/dispatch/dispatcher.h"
+#include "server/jobs/retention_policy.h"
 #include "server/jobs/sqlite_job_store.h"
 #include "server/quota/overload.h"
 #include "server/quota/tenant_limits.h"
@@ -49,6 +50,10 @@ struct ServerOptions {
   TenantLimits tenant_limits;  // of tenants where limits_file says nothing
   std::string limits_file;     // see LimitBook; "": none
   OverloadOptions overload;
+  int64_t min_free_bytes = 0;  // see DiskGuard: below it no new jobs and uploads
+  RetentionPolicy retention;
+  // Pause between two rounds of removing what is kept no longer. Default 60 s.
+  int64_t collect_interval_ms = 60'000;
   // Threads for everything that may wait for a disk. Most of them wait for the same commit at a
   // time, so there are more of them than CPUs. Default 32.
   int pool_threads = 32;

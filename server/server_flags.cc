@@ -69,6 +69,22 @@ constexpr auto kFlags = std::to_array<FlagDef>({
      "What each tenant may have and do, JSON; followed when it changes. Default: with --auth "
      "required 50 submits a second, 100 GiB of files and 8 uploads at a time, else "
      "--max-queued-jobs alone."},
+    {"keep-succeeded", 0, FlagKind::kValue, "DURATION",
+     "Jobs that succeeded are removed this long after their end, unless they are pinned; their "
+     "expire_time tells when. 1s to 87600h, default 720h."},
+    {"keep-failed", 0, FlagKind::kValue, "DURATION", "The same for failed jobs. Default 2160h."},
+    {"keep-cancelled", 0, FlagKind::kValue, "DURATION",
+     "The same for cancelled and expired jobs. Default 168h."},
+    {"keep-results", 0, FlagKind::kValue, "DURATION",
+     "A result answers equal jobs until it has answered none for this long. Default 720h."},
+    {"keep-unused", 0, FlagKind::kValue, "DURATION",
+     "Files that nothing refers to, and uploads that broke off, are removed after this time. "
+     "Default 168h."},
+    {"collect-interval", 0, FlagKind::kValue, "DURATION",
+     "Pause between two rounds of removing. 100ms to 24h, default 60s."},
+    {"min-free-mib", 0, FlagKind::kValue, "N",
+     "With less than N MiB free on the disk no new jobs and uploads are accepted; what was accepted "
+     "goes on. Default: a tenth of the disk, at most 5120."},
     {"max-delay", 0, FlagKind::kValue, "DURATION",
      "New jobs are refused while the server is more than this behind. 10ms to 60s, default 1s."},
     {"help", 'h', FlagKind::kSwitch, "", "Print this and exit."},
@@ -98,6 +114,27 @@ absl::Status ReadMs(const ParsedFlags& flags, absl::string_view name, absl::Dura
   return absl::OkStatus();
 }
 
+absl::Status ReadRetention(const ParsedFlags& flags, ServerOptions& server) {
+  constexpr absl::Duration kTenYears = absl::Hours(87'600);
+  struct Kept {
+    absl::string_view flag;
+    int64_t* ms;
+  };
+  RetentionPolicy& policy = server.retention;
+  for (const Kept& kept : {Kept{"keep-succeeded", &policy.succeeded_ms},
+                           Kept{"keep-failed", &policy.failed_ms},
+                           Kept{"keep-cancelled", &policy.cancelled_ms},
+                           Kept{"keep-results", &policy.results_ms},
+                           Kept{"keep-unused", &policy.unused_ms}}) {
+    QB_RETURN_IF_ERROR(ReadMs(flags, kept.flag, absl::Seconds(1), kTenYears, *kept.ms));
+  }
+  QB_RETURN_IF_ERROR(ReadMs(flags, "collect-interval", absl::Milliseconds(100), kDay,
+                            server.collect_interval_ms));
+  QB_ASSIGN_OR_RETURN(const int min_free_mib, flags.GetInt("min-free-mib", 0, 1, 1 << 30));
+  server.min_free_bytes = int64_t{min_free_mib} << 20;
+  return absl::OkStatus();
+}
+
 absl::Status ReadNumbers(const ParsedFlags& flags, ServerFlags& out) {
   ServerOptions& server = out.server;
   QB_ASSIGN_OR_RETURN(out.local_workers, flags.GetInt("local-workers", 0, 0, kMaxLocalWorkers));
@@ -113,6 +150,7 @@ absl::Status ReadNumbers(const ParsedFlags& flags, ServerFlags& out) {
   }
   QB_ASSIGN_OR_RETURN(server.tenant_limits.max_queued_jobs,
                       flags.GetInt("max-queued-jobs", 10'000, 1, 10'000'000));
+  QB_RETURN_IF_ERROR(ReadRetention(flags, server));
   server.limits_file = flags.Has("limits") ? Absolute(flags.Get("limits")) : "";
   int64_t max_delay_ms = absl::ToInt64Milliseconds(server.overload.max_delay);
   QB_RETURN_IF_ERROR(

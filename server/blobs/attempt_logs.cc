@@ -80,6 +80,15 @@ absl::Status AttemptLogs::Sync(int64_t execution, int32_t attempt) {
   return segments.empty() ? absl::OkStatus() : SyncFolder(folder);
 }
 
+absl::Status AttemptLogs::Remove(int64_t execution) {
+  const std::string folder = absl::StrCat(folder_, "/", execution);
+  std::error_code error;
+  absl::MutexLock lock(&mutex_);
+  std::filesystem::remove_all(folder, error);
+  return error ? absl::InternalError(absl::StrCat("remove '", folder, "': ", error.message()))
+               : absl::OkStatus();
+}
+
 absl::StatusOr<int64_t> AttemptLogs::AppendLocked(int64_t execution, int32_t attempt,
                                                   int64_t offset, absl::string_view data) {
   if (offset < 0) {

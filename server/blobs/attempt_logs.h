@@ -46,6 +46,8 @@ class AttemptLogs {
   int64_t SizeBytes(int64_t execution, int32_t attempt);
   // Makes what was appended outlive a power cut. Waits for the disk.
   absl::Status Sync(int64_t execution, int32_t attempt);
+  // Removes the logs of an execution that is gone. Idempotent.
+  absl::Status Remove(int64_t execution);
   // `listener` hears of each execution with new bytes; it must not wait. Once, before the first
   // Append.
   void SetListener(std::function<void(int64_t execution)> listener) {

@@ -49,6 +49,16 @@ absl::Status CheckRequest(const UploadRequest& request, int64_t max_blob_bytes) 
   return absl::OkStatus();
 }
 
+absl::Status CheckDigests(absl::Span<const std::string> digests) {
+  for (const std::string& digest : digests) {
+    if (!IsSha256Hex(digest)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("sha256: '", digest, "': expected 64 lower-case hex characters"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status WriteAll(int fd, absl::string_view bytes, int64_t offset, const std::string& path) {
   while (!bytes.empty()) {
     const ssize_t written = pwrite(fd, bytes.data(), bytes.size(), offset);
@@ -122,6 +132,9 @@ absl::StatusOr<std::string> BlobFile::Read(int64_t offset, int64_t max_bytes) co
 BlobUpload::~BlobUpload() {
   if (fd_ >= 0) {
     close(fd_);
+    if (!noted_ && !complete_) {
+      unlink(path_.c_str());
+    }
   }
   store_.Release(record_);
 }
@@ -196,14 +209,20 @@ absl::Status BlobUpload::Complete() {
   if (fsync(fd_) != 0) {
     return FileError(errno, "sync", path_);
   }
+  store_.LockDigest(record_.sha256);
+  absl::Status status = MoveIntoPlace();
+  store_.UnlockDigest(record_.sha256);
+  complete_ = status.ok();
+  return status;
+}
+
+absl::Status BlobUpload::MoveIntoPlace() {
   const std::string target = store_.BlobPath(record_.sha256);
   if (rename(path_.c_str(), target.c_str()) != 0) {
     return FileError(errno, "rename to", target);
   }
   QB_RETURN_IF_ERROR(SyncFolder(target.substr(0, target.rfind('/'))));
-  QB_RETURN_IF_ERROR(store_.index_.AddBlob(record_, store_.clock_.WallMs()));
-  complete_ = true;
-  return absl::OkStatus();
+  return store_.index_.AddBlob(record_, store_.clock_.WallMs());
 }
 
 // ---- BlobStore
@@ -216,6 +235,8 @@ absl::StatusOr<std::unique_ptr<BlobStore>> BlobStore::Create(const std::string& 
   QB_RETURN_IF_ERROR(MakeFolders(folder + "/blobs"));
   QB_RETURN_IF_ERROR(MakeBlobFolders(folder + "/blobs"));
   QB_RETURN_IF_ERROR(store->RemoveOrphans());
+  QB_ASSIGN_OR_RETURN(const std::vector<std::string> doomed, index.ListDoomed());
+  QB_RETURN_IF_ERROR(store->RemoveDoomed(doomed));
   return store;
 }
 
@@ -278,8 +299,9 @@ absl::StatusOr<std::unique_ptr<BlobUpload>> BlobStore::StartUpload(const UploadR
   auto upload = std::unique_ptr<BlobUpload>(new BlobUpload(
       *this,
       UploadRecord{request.tenant, request.upload_id, request.sha256, request.size_bytes, 0}));
-  QB_ASSIGN_OR_RETURN(const std::vector<std::optional<int64_t>> sizes,
-                      index_.FindSizes(request.tenant, {request.sha256}));
+  QB_ASSIGN_OR_RETURN(
+      const std::vector<std::optional<int64_t>> sizes,
+      index_.FindAndKeep(request.tenant, {request.sha256}, clock_.WallMs()));
   if (sizes[0].has_value()) {
     if (*sizes[0] != request.size_bytes) {
       return absl::InvalidArgumentError(absl::StrCat("header.size_bytes: ", request.size_bytes,
@@ -376,6 +398,11 @@ absl::StatusOr<std::unique_ptr<BlobFile>> BlobStore::Open(absl::string_view tena
   }
   const int fd = open(BlobPath(sha256).c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
+    // Perhaps it was removed between the two looks.
+    QB_ASSIGN_OR_RETURN(const auto now, FindSizes(tenant, {std::string(sha256)}));
+    if (!now[0].has_value()) {
+      return absl::NotFoundError(absl::StrCat("no blob ", sha256));
+    }
     return absl::DataLossError(absl::StrCat("blob ", sha256, " has a row but no readable file"));
   }
   return std::make_unique<BlobFile>(fd, *sizes[0]);
@@ -383,13 +410,14 @@ absl::StatusOr<std::unique_ptr<BlobFile>> BlobStore::Open(absl::string_view tena
 
 absl::StatusOr<std::vector<std::optional<int64_t>>> BlobStore::FindSizes(
     absl::string_view tenant, absl::Span<const std::string> digests) {
-  for (const std::string& digest : digests) {
-    if (!IsSha256Hex(digest)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("sha256: '", digest, "': expected 64 lower-case hex characters"));
-    }
-  }
+  QB_RETURN_IF_ERROR(CheckDigests(digests));
   return index_.FindSizes(tenant, digests);
+}
+
+absl::StatusOr<std::vector<std::optional<int64_t>>> BlobStore::FindAndKeep(
+    absl::string_view tenant, absl::Span<const std::string> digests) {
+  QB_RETURN_IF_ERROR(CheckDigests(digests));
+  return index_.FindAndKeep(tenant, digests, clock_.WallMs());
 }
 
 }  // namespace qb::server

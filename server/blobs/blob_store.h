@@ -46,7 +46,13 @@ struct UploadRequest {
   int64_t size_bytes = 0;
   int64_t offset = 0;
   // Asked when bytes are to come: the blob is not there yet. Null: everything may come.
-  std::function<absl::StatusOr<UploadTicket>(const UploadRequest&)> admit;
+  std::function<absl::StatusOr<UploadTicket>(const UploadRequest&)> admit = nullptr;
+};
+
+// What one pass over unused files did.
+struct BlobCollection {
+  int64_t blobs = 0;  // files that are gone from the disk
+  int64_t uploads = 0;
 };
 
 struct UploadState {
@@ -57,7 +63,7 @@ struct UploadState {
 class BlobStore;
 
 // One stream of bytes into an upload. Holds the upload's id: no second one can be open. One thread
-// at a time. Destroying it keeps what the last checkpoint noted.
+// at a time. Destroying it keeps what the last checkpoint noted, and nothing without one.
 class BlobUpload {
  public:
   ~BlobUpload();
@@ -81,6 +87,7 @@ class BlobUpload {
   BlobUpload(BlobStore& store, UploadRecord record) : store_(store), record_(std::move(record)) {}
   absl::Status Checkpoint();
   absl::Status Complete();
+  absl::Status MoveIntoPlace();
   void Drop();
 
   BlobStore& store_;
@@ -114,8 +121,8 @@ class BlobFile {
 // Thread-safe. Calls wait for the disk.
 class BlobStore {
  public:
-  // Makes the folders and removes files of uploads that have no row. `index` and `clock` outlive
-  // it.
+  // Makes the folders, removes files of uploads that have no row, and finishes what CollectUnused
+  // had begun. `index` and `clock` outlive it.
   static absl::StatusOr<std::unique_ptr<BlobStore>> Create(const std::string& folder,
                                                            BlobIndex& index, const Clock& clock,
                                                            BlobStoreOptions options);
@@ -133,6 +140,18 @@ class BlobStore {
   absl::StatusOr<std::vector<std::optional<int64_t>>> FindSizes(
       absl::string_view tenant, absl::Span<const std::string> digests);
 
+  // As FindSizes; what is there stays for a while, so that a job may be made of it.
+  absl::StatusOr<std::vector<std::optional<int64_t>>> FindAndKeep(
+      absl::string_view tenant, absl::Span<const std::string> digests);
+
+  // Removes blobs that nothing has referred to since `before_ms`, and uploads that have not moved
+  // since. A blob that is uploaded at the same moment stays. `stop` is asked now and then.
+  absl::StatusOr<BlobCollection> CollectUnused(int64_t before_ms,
+                                               const std::function<bool()>& stop);
+  // Removes files without a row from one of the 256 folders: a power cut can leave them. Returns how
+  // many.
+  absl::StatusOr<int64_t> SweepFolder(int folder);
+
   const BlobStoreOptions& options() const { return options_; }
 
  private:
@@ -145,6 +164,13 @@ class BlobStore {
   std::string BlobPath(absl::string_view sha256) const;
   std::string PartPath(absl::string_view tenant, absl::string_view upload_id) const;
   void Release(const UploadRecord& record);
+  // The file of a digest is given its name and its row, or loses both, by one thread at a time.
+  void LockDigest(const std::string& sha256);
+  bool TryLockDigest(const std::string& sha256);
+  void UnlockDigest(const std::string& sha256);
+  absl::Status RemoveDoomed(absl::Span<const std::string> digests);
+  absl::StatusOr<int64_t> CollectBatch(absl::Span<const UnusedBlob> blobs, int64_t before_ms);
+  absl::StatusOr<int64_t> CollectUploads(int64_t before_ms);
 
   const std::string folder_;
   BlobIndex& index_;
@@ -152,6 +178,7 @@ class BlobStore {
   const BlobStoreOptions options_;
   absl::Mutex mutex_;
   absl::flat_hash_set<std::string> open_uploads_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_set<std::string> locked_digests_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace qb::server

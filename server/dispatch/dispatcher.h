@@ -37,7 +37,7 @@ struct DispatcherOptions {
   // case the agent does not. Default 60 s.
   int64_t run_timeout_grace_ms = 60'000;
   // Compiles of a tenant that may run at a time. Any thread, must not wait. Default: no limit.
-  WorkQueue::RunningLimit running_limit;
+  WorkQueue::RunningLimit running_limit = nullptr;
 };
 
 // Thread-safe. Methods that say so wait for the store; the others return at once.

@@ -110,7 +110,7 @@ struct LeaseQuery {
   int slots = 1;                     // of the worker
   Resources total;                   // of the worker, see WorkerRoom
   int count = 1;
-  WorkQueue::RunningLimit running_limit;  // null: none
+  WorkQueue::RunningLimit running_limit = nullptr;  // null: none
   int64_t now_ms = 0;
 };
 

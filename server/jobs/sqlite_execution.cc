@@ -35,10 +35,15 @@ absl::Status SetState(WriteTx& tx, ExecutionRow& row, pb::JobState state, int64_
     execution.Null();
   }
   QB_RETURN_IF_ERROR(execution.Int(row.id).Run());
-  return tx.db.Prepare("UPDATE job SET state = ? WHERE execution = ? AND detached_seq IS NULL")
-      .Int(state)
-      .Int(row.id)
-      .Run();
+  SqliteQuery jobs = tx.db.Prepare(
+      "UPDATE job SET state = ?, finished_ms = ? WHERE execution = ? AND detached_seq IS NULL");
+  jobs.Int(state);
+  if (IsTerminal(state)) {
+    jobs.Int(now_ms);
+  } else {
+    jobs.Null();
+  }
+  return jobs.Int(row.id).Run();
 }
 
 std::string CancelMessage(const ExecutionRow& row) {

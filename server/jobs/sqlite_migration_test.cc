@@ -4,10 +4,14 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 
+#include "server/jobs/sqlite_retention.h"
 #include "server/jobs/sqlite_schema.h"
 #include "server/testing/store_fixture.h"
 
@@ -30,6 +34,15 @@ class SqliteMigrationTest : public testing::StoreFixture,
     QB_ASSERT_OK(MigrateSchema(**connection, GetParam()));
     const std::map<int, int> states = {
         {1, pb::JOB_STATE_QUEUED}, {2, pb::JOB_STATE_RUNNING}, {3, pb::JOB_STATE_SUCCEEDED}};
+    QB_ASSERT_OK((*connection)
+                     ->Execute(absl::StrCat("INSERT INTO blob VALUES ('", std::string(64, 'a'),
+                                            "', 5, 0), ('", std::string(64, 'b'), "', 7, 0)")));
+    QB_ASSERT_OK((*connection)
+                     ->Execute("INSERT INTO blob_ref(tenant, sha256) SELECT 'default', sha256 "
+                               "FROM blob"));
+    pb::JobSpec spec = Spec();
+    spec.mutable_model()->add_entries()->set_sha256(std::string(64, 'a'));
+    spec.add_calibration()->add_entries()->set_sha256(std::string(64, 'c'));  // gone since
     pb::JobEvent event;
     event.set_seq(1);
     event.mutable_state()->set_state(pb::JOB_STATE_QUEUED);
@@ -42,7 +55,7 @@ class SqliteMigrationTest : public testing::StoreFixture,
                            "fence, last_seq) VALUES (",
                            id, ", 'default', ", state, ", 0, 1000, 0, ", clock_.WallMs() + 3600'000,
                            ", 'aries-rb', ?, '{}', ", attempt, ", ", attempt * id, ", 1)"))
-                       .Blob(Spec().SerializeAsString())
+                       .Blob(spec.SerializeAsString())
                        .Run());
       QB_ASSERT_OK(
           (*connection)
@@ -59,7 +72,8 @@ class SqliteMigrationTest : public testing::StoreFixture,
     QB_ASSERT_OK((*connection)
                      ->Execute("INSERT INTO attempt(execution, attempt, fence, state, worker, "
                                "epoch, leased_ms) VALUES (2, 1, 2, 1, 'w', 'e', 1500);"
-                               "UPDATE meta SET value = 4 WHERE key = 'next_fence'"));
+                               "UPDATE meta SET value = 4 WHERE key = 'next_fence';"
+                               "UPDATE execution SET finished_ms = 2000 WHERE id = 3"));
   }
 };
 
@@ -96,7 +110,20 @@ TEST_P(SqliteMigrationTest, OldWaitingJobsStillExpire) {
   EXPECT_EQ(Get("job-1").state(), pb::JOB_STATE_EXPIRED);
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, SqliteMigrationTest, ::testing::Values(1, 2));
+TEST_P(SqliteMigrationTest, FilesOfOldJobsAreInUseAndOthersGetTheirTime) {
+  const int64_t now_ms = absl::ToUnixMillis(absl::Now());
+  QB_ASSERT_OK_AND_ASSIGN(const auto unused, index_->FindUnused(INT64_MAX, std::nullopt, 100));
+  ASSERT_EQ(unused.size(), 1u);
+  EXPECT_EQ(unused[0].sha256, std::string(64, 'b'));
+  EXPECT_GT(unused[0].used_ms, now_ms - 3600'000);
+  QB_ASSERT_OK_AND_ASSIGN(const TenantStorage storage, index_->ReadStorage("default"));
+  EXPECT_EQ(storage.blob_bytes, 12);
+  SqliteRetention retention(*database_);
+  QB_ASSERT_OK_AND_ASSIGN(const int removed, retention.RemoveEndedJobs({}, INT64_MAX / 2, 100));
+  EXPECT_EQ(removed, 1);  // job-3, which had ended at 2000
+}
+
+INSTANTIATE_TEST_SUITE_P(Versions, SqliteMigrationTest, ::testing::Values(1, 2, 3, 4, 5));
 
 }  // namespace
 }  // namespace qb::server

@@ -6,15 +6,22 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/status_macros.h"
+#include "server/jobs/sqlite_inputs.h"
 
 namespace qb::server {
 namespace {
 
 constexpr int64_t kApplicationId = 0x51424353;  // "QBCS"
 
+struct SchemaStep {
+  const char* sql;
+  // What SQL alone cannot do; null: nothing.
+  absl::Status (*fill)(SqliteConnection& db) = nullptr;
+};
+
 // Step i leads from version i to i + 1. Frozen: a released step never changes.
-constexpr auto kSteps = std::to_array<const char*>({
-    R"sql(
+constexpr auto kSteps = std::to_array<SchemaStep>({
+    {R"sql(
 CREATE TABLE meta(key TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
 INSERT INTO meta VALUES ('next_fence', 1);
 
@@ -131,8 +138,8 @@ CREATE TABLE worker(
   registered_ms INTEGER NOT NULL,
   capabilities BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
-)sql",
-    R"sql(
+)sql"},
+    {R"sql(
 -- Names the work; NULL: shared with nobody.
 ALTER TABLE execution ADD COLUMN action TEXT;
 ALTER TABLE execution ADD COLUMN run_timeout_ms INTEGER NOT NULL DEFAULT 0;
@@ -184,8 +191,8 @@ END;
 CREATE TRIGGER job_goes AFTER DELETE ON job BEGIN
   UPDATE counter SET n = n - 1 WHERE tenant = old.tenant AND state = old.state;
 END;
-)sql",
-    R"sql(
+)sql"},
+    {R"sql(
 ALTER TABLE tenant ADD COLUMN weight INTEGER NOT NULL DEFAULT 1;
 -- What the work needs besides a slot.
 ALTER TABLE execution ADD COLUMN cpus INTEGER NOT NULL DEFAULT 0;
@@ -219,8 +226,8 @@ CREATE TRIGGER job_moves_revision AFTER UPDATE OF state ON job WHEN new.state <>
   UPDATE meta SET value = value + 1 WHERE key = 'revision';
   UPDATE job SET revision = (SELECT value FROM meta WHERE key = 'revision') WHERE id = new.id;
 END;
-)sql",
-    R"sql(
+)sql"},
+    {R"sql(
 -- Tenants that may read a job of another one.
 CREATE TABLE job_share(
   job INTEGER NOT NULL REFERENCES job(id) ON DELETE CASCADE,
@@ -230,8 +237,8 @@ CREATE TABLE job_share(
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX artifact_of_blob ON artifact(sha256);
 ALTER TABLE job ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;
-)sql",
-    R"sql(
+)sql"},
+    {R"sql(
 -- Bytes of the blobs that a tenant has, so that nothing ever adds them up.
 ALTER TABLE tenant ADD COLUMN blob_bytes INTEGER NOT NULL DEFAULT 0;
 UPDATE tenant SET blob_bytes = (SELECT ifnull(sum(size_bytes), 0) FROM blob_ref JOIN blob
@@ -244,7 +251,74 @@ CREATE TRIGGER blob_ref_goes AFTER DELETE ON blob_ref BEGIN
   UPDATE tenant SET blob_bytes = blob_bytes -
     (SELECT size_bytes FROM blob WHERE sha256 = old.sha256) WHERE id = old.tenant;
 END;
+)sql"},
+    {R"sql(
+-- Which files work reads. Equal sets of a tenant are one.
+CREATE TABLE file_set(
+  id INTEGER PRIMARY KEY,
+  tenant TEXT NOT NULL REFERENCES tenant(id),
+  digest TEXT NOT NULL,
+  UNIQUE(tenant, digest)
+) STRICT;
+CREATE TABLE file_set_blob(
+  file_set INTEGER NOT NULL REFERENCES file_set(id),
+  tenant TEXT NOT NULL,
+  sha256 TEXT NOT NULL,
+  PRIMARY KEY (file_set, sha256)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX file_set_of_blob ON file_set_blob(tenant, sha256);
+CREATE TABLE execution_files(
+  execution INTEGER NOT NULL REFERENCES execution(id),
+  file_set INTEGER NOT NULL REFERENCES file_set(id),
+  PRIMARY KEY (execution, file_set)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX execution_of_file_set ON execution_files(file_set);
+
+-- How many file sets and results name the blob, and since when it is not used. What is there already
+-- gets its whole time from now on.
+ALTER TABLE blob_ref ADD COLUMN refs INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE blob_ref ADD COLUMN used_ms INTEGER NOT NULL DEFAULT 0;
+UPDATE blob_ref SET used_ms = unixepoch() * 1000, refs = (SELECT count(*) FROM artifact JOIN
+  execution AS e ON e.id = artifact.execution WHERE artifact.sha256 = blob_ref.sha256 AND
+  e.tenant = blob_ref.tenant);
+CREATE INDEX blob_ref_unused ON blob_ref(used_ms) WHERE refs = 0;
+CREATE INDEX blob_ref_of_blob ON blob_ref(sha256);
+CREATE TRIGGER file_set_blob_comes AFTER INSERT ON file_set_blob BEGIN
+  UPDATE blob_ref SET refs = refs + 1 WHERE tenant = new.tenant AND sha256 = new.sha256;
+END;
+CREATE TRIGGER file_set_blob_goes AFTER DELETE ON file_set_blob BEGIN
+  UPDATE blob_ref SET refs = refs - 1 WHERE tenant = old.tenant AND sha256 = old.sha256;
+END;
+CREATE TRIGGER artifact_comes AFTER INSERT ON artifact BEGIN
+  UPDATE blob_ref SET refs = refs + 1 WHERE sha256 = new.sha256 AND
+    tenant = (SELECT tenant FROM execution WHERE id = new.execution);
+END;
+CREATE TRIGGER artifact_goes AFTER DELETE ON artifact BEGIN
+  UPDATE blob_ref SET refs = refs - 1 WHERE sha256 = old.sha256 AND
+    tenant = (SELECT tenant FROM execution WHERE id = old.execution);
+END;
+
+-- When a result last answered a job.
+ALTER TABLE result_cache ADD COLUMN used_ms INTEGER NOT NULL DEFAULT 0;
+UPDATE result_cache SET used_ms = unixepoch() * 1000;
+CREATE INDEX result_cache_used ON result_cache(used_ms);
+CREATE INDEX result_cache_of_execution ON result_cache(execution);
+
+UPDATE job SET finished_ms = (SELECT finished_ms FROM execution WHERE id = job.execution)
+  WHERE state >= 10 AND finished_ms IS NULL;
+CREATE INDEX job_ended ON job(state, finished_ms) WHERE state >= 10 AND pinned = 0;
+
+-- What no row names any more and is still to be removed from the disk. kind: 1 a blob by its
+-- SHA-256, 2 the logs of an execution.
+CREATE TABLE doomed(
+  kind INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  PRIMARY KEY (kind, name)
+) STRICT, WITHOUT ROWID;
+-- The largest numbers of rows that are gone.
+INSERT INTO meta VALUES ('last_execution', 0), ('last_job', 0);
 )sql",
+     BackfillInputs},
 });
 
 absl::StatusOr<int64_t> ReadPragma(SqliteConnection& db, const char* sql) {
@@ -271,9 +345,14 @@ absl::Status MigrateSchema(SqliteConnection& db, int wanted) {
         CurrentSchemaVersion(), ": use the newer program"));
   }
   for (int64_t step = version; step < wanted; ++step) {
-    QB_RETURN_IF_ERROR(db.Execute(absl::StrCat(
-        "BEGIN IMMEDIATE;", kSteps[static_cast<size_t>(step)],
-        "PRAGMA application_id=", kApplicationId, ";PRAGMA user_version=", step + 1, ";COMMIT;")));
+    const SchemaStep& todo = kSteps[static_cast<size_t>(step)];
+    // What fails on the way is rolled back when the connection closes.
+    QB_RETURN_IF_ERROR(db.Execute(absl::StrCat("BEGIN IMMEDIATE;", todo.sql)));
+    if (todo.fill != nullptr) {
+      QB_RETURN_IF_ERROR(todo.fill(db));
+    }
+    QB_RETURN_IF_ERROR(db.Execute(absl::StrCat("PRAGMA application_id=", kApplicationId,
+                                               ";PRAGMA user_version=", step + 1, ";COMMIT;")));
   }
   return absl::OkStatus();
 }

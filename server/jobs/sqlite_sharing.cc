@@ -44,6 +44,18 @@ absl::Status ForgetResult(WriteTx& tx, int64_t execution, const NewJob& job) {
       .Run();
 }
 
+absl::Status KeepResult(WriteTx& tx, int64_t execution, const NewJob& job) {
+  return tx.db
+      .Prepare(
+          "UPDATE result_cache SET used_ms = max(used_ms, ?) WHERE tenant = ? AND action = ? AND "
+          "execution = ?")
+      .Int(job.now_ms)
+      .Text(job.tenant)
+      .Text(job.action)
+      .Int(execution)
+      .Run();
+}
+
 absl::StatusOr<std::vector<int64_t>> FindResults(SqliteConnection& db, const NewJob& job) {
   SqliteQuery query = db.Prepare(
       "SELECT execution, compiler_build FROM result_cache WHERE tenant = ? AND action = ? "
@@ -93,6 +105,7 @@ absl::StatusOr<std::optional<int64_t>> FindCached(WriteTx& tx, const NewJob& job
                         ReadArtifactRows(tx.db, execution));
     const absl::Status stored = CheckArtifacts(tx.db, job.tenant, artifacts);
     if (stored.ok()) {
+      QB_RETURN_IF_ERROR(KeepResult(tx, execution, job));
       return execution;
     }
     if (stored.code() != absl::StatusCode::kFailedPrecondition) {
@@ -133,12 +146,13 @@ absl::Status RememberResult(WriteTx& tx, ExecutionRow& row, const Completion& co
   if (!known) {
     return tx.db
         .Prepare(
-            "INSERT INTO result_cache(tenant, action, compiler_build, execution) "
-            "VALUES (?, ?, ?, ?)")
+            "INSERT INTO result_cache(tenant, action, compiler_build, execution, used_ms) "
+            "VALUES (?, ?, ?, ?, ?)")
         .Text(row.tenant)
         .Text(row.action)
         .Text(row.compiler_build)
         .Int(row.id)
+        .Int(completion.now_ms)
         .Run();
   }
   const int64_t first = query.IntAt(0);

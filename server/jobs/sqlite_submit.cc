@@ -11,6 +11,7 @@
 #include "server/jobs/sqlite_access_index.h"
 #include "server/jobs/sqlite_attempts.h"
 #include "server/jobs/sqlite_execution.h"
+#include "server/jobs/sqlite_inputs.h"
 #include "server/jobs/sqlite_job_reader.h"
 #include "server/jobs/sqlite_sharing.h"
 #include "server/jobs/wire_time.h"
@@ -33,9 +34,11 @@ absl::Status CheckRoom(SqliteConnection& db, absl::string_view tenant, int64_t m
 
 absl::StatusOr<int64_t> InsertExecution(WriteTx& tx, const NewJob& job, bool shared) {
   SqliteQuery insert = tx.db.Prepare(
-      "INSERT INTO execution(tenant, state, priority, enqueued_ms, run_after_ms, expires_ms, "
+      "INSERT INTO execution(id, tenant, state, priority, enqueued_ms, run_after_ms, expires_ms, "
       "target, spec, resolved_config, run_timeout_ms, cpus, memory_bytes, gpus, scratch_bytes, "
-      "prefers_gpu, action) VALUES (?, 0, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+      "prefers_gpu, action) VALUES (1 + max(ifnull((SELECT max(id) FROM execution), 0), (SELECT "
+      "value FROM meta WHERE key = 'last_execution')), ?, 0, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+      "?, ?)");
   insert.Text(job.tenant)
       .Int(job.spec.priority())
       .Int(job.now_ms)
@@ -62,9 +65,10 @@ absl::Status InsertJob(WriteTx& tx, const NewJob& job, int64_t execution, pb::Jo
                        JobJoin join) {
   tx.notice.jobs_changed = true;
   SqliteQuery insert = tx.db.Prepare(
-      "INSERT INTO job(uid, tenant, execution, state, target, created_ms, priority, expires_ms, "
-      "joined, request_id, request_fingerprint, spec, finished_ms) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+      "INSERT INTO job(id, uid, tenant, execution, state, target, created_ms, priority, "
+      "expires_ms, joined, request_id, request_fingerprint, spec, finished_ms) VALUES (1 + "
+      "max(ifnull((SELECT max(id) FROM job), 0), (SELECT value FROM meta WHERE key = "
+      "'last_job')), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   insert.Text(job.id)
       .Text(job.tenant)
       .Int(execution)
@@ -113,6 +117,8 @@ absl::StatusOr<bool> TryToShare(WriteTx& tx, const NewJob& job) {
 
 absl::Status StartOwnWork(WriteTx& tx, const NewJob& job, bool shared) {
   QB_ASSIGN_OR_RETURN(const int64_t execution, InsertExecution(tx, job, shared));
+  // In the same transaction: no file can go between the look at it and the job that names it.
+  QB_RETURN_IF_ERROR(AddInputs(tx.db, {execution, job.tenant}, job.spec));
   QB_RETURN_IF_ERROR(InsertJob(tx, job, execution, pb::JOB_STATE_UNSPECIFIED, JobJoin::kFirst));
   QB_ASSIGN_OR_RETURN(ExecutionRow row, LoadExecution(tx.db, execution));
   QB_RETURN_IF_ERROR(EnterState(tx, row, pb::JOB_STATE_QUEUED, job.now_ms, ""));

@@ -18,7 +18,7 @@ void TokenBucket::Fill(int64_t now_ms) {
 int64_t TokenBucket::WaitMs(int64_t now_ms) {
   Fill(now_ms);
   const double missing = 1 - level_;
-  return missing <= 0 ? 0 : static_cast<int64_t>(std::ceil(missing / rate_ * 1000));
+  return missing <= 0 ? 0 : static_cast<int64_t>(std::ceil(missing * 1000 / rate_));
 }
 
 void TokenBucket::Take(double units, int64_t now_ms) {

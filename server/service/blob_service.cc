@@ -66,7 +66,7 @@ absl::Status BlobService::FindMissingBlobs(const Caller& caller,
   for (const pb::BlobRef& blob : request.blobs()) {
     digests.push_back(blob.sha256());
   }
-  QB_ASSIGN_OR_RETURN(const auto sizes, blobs_.FindSizes(caller.tenant, digests));
+  QB_ASSIGN_OR_RETURN(const auto sizes, blobs_.FindAndKeep(caller.tenant, digests));
   for (int i = 0; i < request.blobs_size(); ++i) {
     if (!sizes[static_cast<size_t>(i)].has_value()) {
       *response.add_missing() = request.blobs(i);
@@ -100,7 +100,10 @@ absl::StatusOr<std::unique_ptr<BlobUpload>> BlobService::StartWrite(
   request.offset = header.offset();
   if (!header.has_attempt()) {
     // What a worker sends is the result of work that was accepted.
-    request.admit = [this](const UploadRequest& upload) { return gate_.AdmitUpload(upload); };
+    request.admit = [this](const UploadRequest& upload) -> absl::StatusOr<UploadTicket> {
+      QB_RETURN_IF_ERROR(disk_.CheckNewWork(upload.size_bytes - upload.offset));
+      return gate_.AdmitUpload(upload);
+    };
   }
   return blobs_.StartUpload(request);
 }

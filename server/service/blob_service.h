@@ -10,6 +10,7 @@
 #include "server/auth/authorize.h"
 #include "server/blobs/blob_store.h"
 #include "server/jobs/access_index.h"
+#include "server/quota/disk_guard.h"
 #include "server/quota/tenant_gate.h"
 #include "server/runtime/frame_source.h"
 
@@ -26,8 +27,9 @@ struct BlobServiceOptions {
 class BlobService {
  public:
   // All of them outlive the service.
-  BlobService(BlobStore& blobs, AccessIndex& access, TenantGate& gate, BlobServiceOptions options)
-      : blobs_(blobs), access_(access), gate_(gate), options_(options) {}
+  BlobService(BlobStore& blobs, AccessIndex& access, TenantGate& gate, const DiskGuard& disk,
+              BlobServiceOptions options)
+      : blobs_(blobs), access_(access), gate_(gate), disk_(disk), options_(options) {}
 
   absl::Status FindMissingBlobs(const Caller& caller, const pb::FindMissingBlobsRequest& request,
                                 pb::FindMissingBlobsResponse& response);
@@ -49,6 +51,7 @@ class BlobService {
   BlobStore& blobs_;
   AccessIndex& access_;
   TenantGate& gate_;
+  const DiskGuard& disk_;
   const BlobServiceOptions options_;
 };
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/cord.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -21,6 +22,7 @@
 #include "server/events/jobs_stream.h"
 #include "server/events/log_stream.h"
 #include "server/jobs/job_failure.h"
+#include "server/jobs/wire_time.h"
 #include "server/service/action_digest.h"
 #include "server/service/config_resolution.h"
 #include "server/service/resource_needs.h"
@@ -178,12 +180,14 @@ JobService::JobService(const JobServiceParts& parts, JobServiceOptions options)
       dispatcher_(parts.dispatcher),
       gate_(parts.gate),
       overload_(parts.overload),
+      disk_(parts.disk),
       clock_(parts.clock),
       options_(std::move(options)) {}
 
 absl::Status JobService::AdmitSubmit(const Caller& caller, absl::Duration left) {
   QB_RETURN_IF_ERROR(Authorize(caller, {ResourceKind::kJob, caller.tenant}, Verb::kCreate));
   QB_RETURN_IF_ERROR(overload_.Check(left));
+  QB_RETURN_IF_ERROR(disk_.CheckNewWork());
   return gate_.AdmitSubmit(caller.tenant);
 }
 
@@ -202,6 +206,7 @@ absl::Status JobService::SubmitJob(const Caller& caller, const pb::SubmitJobRequ
                         store_.FindRequest(job.tenant, job.request_id, job.request_fingerprint));
     if (known.has_value()) {
       *response.mutable_job() = *std::move(known);
+      Complete(*response.mutable_job());
       response.set_replayed(true);
       return absl::OkStatus();
     }
@@ -223,8 +228,13 @@ absl::Status JobService::SubmitJob(const Caller& caller, const pb::SubmitJobRequ
   if (absl::IsResourceExhausted(outcome.status())) {
     return gate_.QueueIsFull(caller.tenant);
   }
+  if (absl::StartsWith(outcome.status().message(), "MISSING_BLOB: ")) {
+    // Removed since the check above, which tells all of them.
+    QB_RETURN_IF_ERROR(CheckInputsStored(caller, job.spec));
+  }
   QB_RETURN_IF_ERROR(outcome.status());
   *response.mutable_job() = std::move(outcome->job);
+  Complete(*response.mutable_job());
   response.set_replayed(outcome->replayed);
   return absl::OkStatus();
 }
@@ -281,9 +291,10 @@ absl::Status JobService::GetJob(const Caller& caller, const pb::GetJobRequest& r
   QB_ASSIGN_OR_RETURN(response, store_.GetJob(owner, request.job_id()));
   if (owner != caller.tenant) {
     response.clear_worker_id();
+    AddExpireTime(response);
     return absl::OkStatus();
   }
-  ExplainWait(response);
+  Complete(response);
   return absl::OkStatus();
 }
 
@@ -327,12 +338,25 @@ absl::Status JobService::PinJob(const Caller& caller, const pb::PinJobRequest& r
   QB_RETURN_IF_ERROR(CheckJobId(request.job_id()));
   QB_RETURN_IF_ERROR(access_.SetPinned(caller.tenant, request.job_id(), request.pinned()));
   QB_ASSIGN_OR_RETURN(response, store_.GetJob(caller.tenant, request.job_id()));
+  Complete(response);
   return absl::OkStatus();
 }
 
 absl::Status JobService::UnshareJob(const Caller& caller, const pb::UnshareJobRequest& request,
                                     pb::JobShares& response) {
   return SetShare(caller, request.job_id(), request.tenant(), /*shared=*/false, response);
+}
+
+void JobService::Complete(pb::Job& job) const {
+  ExplainWait(job);
+  AddExpireTime(job);
+}
+
+void JobService::AddExpireTime(pb::Job& job) const {
+  if (IsTerminal(job.state()) && !job.pinned()) {
+    SetTime(ToMs(job.finish_time()) + options_.retention.KeepMs(job.state()),
+            job.mutable_expire_time());
+  }
 }
 
 void JobService::ExplainWait(pb::Job& job) const {
@@ -350,7 +374,7 @@ absl::Status JobService::ListJobs(const Caller& caller, const pb::ListJobsReques
   QB_ASSIGN_OR_RETURN(const JobQuery query, ToQuery(caller, request, options_));
   QB_ASSIGN_OR_RETURN(JobPage page, store_.ListJobs(query));
   for (pb::Job& job : page.jobs) {
-    ExplainWait(job);
+    Complete(job);
     *response.add_jobs() = std::move(job);
   }
   response.set_revision(page.revision);
@@ -373,6 +397,7 @@ absl::Status JobService::CancelJob(const Caller& caller, const pb::CancelJobRequ
     dispatcher_.CancelAttempt(*outcome.running);
   }
   response = std::move(outcome.job);
+  Complete(response);
   return absl::OkStatus();
 }
 
@@ -411,7 +436,7 @@ absl::StatusOr<std::unique_ptr<FrameSource<pb::WatchJobsResponse>>> JobService::
   return std::make_unique<JobsStream>(
       store_, hub_, clock_,
       JobsWatch{std::move(query), request.after_revision(), options_.watch.idle_ms,
-                [this](pb::Job& job) { ExplainWait(job); }},
+                [this](pb::Job& job) { Complete(job); }},
       std::move(wake));
 }
 

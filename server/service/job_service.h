@@ -20,6 +20,8 @@
 #include "server/events/watch_stream.h"
 #include "server/jobs/access_index.h"
 #include "server/jobs/job_store.h"
+#include "server/jobs/retention_policy.h"
+#include "server/quota/disk_guard.h"
 #include "server/quota/overload.h"
 #include "server/quota/tenant_gate.h"
 #include "server/runtime/clock.h"
@@ -33,6 +35,7 @@ namespace qb::server {
 struct JobServiceOptions {
   JobLimits limits;
   WatchLimits watch;
+  RetentionPolicy retention;  // tells when jobs are removed
   std::vector<std::string> targets;
   int default_page_size = 50;
   int max_page_size = 1000;
@@ -48,6 +51,7 @@ struct JobServiceParts {
   Dispatcher& dispatcher;
   TenantGate& gate;
   OverloadGuard& overload;
+  const DiskGuard& disk;
   const Clock& clock;
 };
 
@@ -58,7 +62,7 @@ class JobService {
 
   // Whether a SubmitJob may be begun; counts it. Does not wait: a refusal costs nothing of what there
   // is too little of. `left`: until the caller's deadline. Errors: PermissionDenied; Unavailable
-  // "OVERLOADED"; ResourceExhausted "SUBMIT_RATE_LIMIT".
+  // "OVERLOADED"; ResourceExhausted "DISK_LOW" and "SUBMIT_RATE_LIMIT".
   absl::Status AdmitSubmit(const Caller& caller, absl::Duration left);
   // After AdmitSubmit.
   absl::Status SubmitJob(const Caller& caller, const pb::SubmitJobRequest& request,
@@ -95,8 +99,11 @@ class JobService {
                         bool shared, pb::JobShares& response);
   // Every check that needs no blob. Returns the resolved settings.
   ResolvedConfig CheckSpec(SpecForm form, pb::JobSpec& spec, std::vector<Violation>& violations);
-  // Says so when no connected worker can run a job that waits.
+  // Adds what the store does not know: why nobody runs a job that waits, and when one that has ended
+  // is removed.
+  void Complete(pb::Job& job) const;
   void ExplainWait(pb::Job& job) const;
+  void AddExpireTime(pb::Job& job) const;
   absl::Status CheckInputsStored(const Caller& caller, const pb::JobSpec& spec);
 
   JobStore& store_;
@@ -107,6 +114,7 @@ class JobService {
   Dispatcher& dispatcher_;
   TenantGate& gate_;
   OverloadGuard& overload_;
+  const DiskGuard& disk_;
   const Clock& clock_;
   const JobServiceOptions options_;
   ConfigCache configs_;

@@ -27,7 +27,7 @@ class ServerTest : public ::testing::Test {
  protected:
   void SetUp() override { Start(); }
 
-  ServerOptions Options() {
+  virtual ServerOptions Options() {
     ServerOptions options;
     options.data_dir = folder_.File("data");
     options.listen = listen_.empty() ? absl::StrCat("unix:", folder_.File("s")) : listen_;
