@@ -16,7 +16,7 @@ class AccessCli : public CliFixture {
     variables_["QBC_SERVER"] = "farm.example:7410";
   }
   std::string SecretFile(const std::string& name, const std::string& text, mode_t mode = 0600) {
-    const std::string path = dir_.File(name);
+    std::string path = dir_.File(name);
     EXPECT_TRUE(WriteFileAtomically(path, text).ok());
     EXPECT_EQ(chmod(path.c_str(), mode), 0);
     return path;

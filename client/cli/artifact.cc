@@ -32,7 +32,7 @@ absl::StatusOr<qbc::v1::Artifact> ChooseArtifact(const qbc::v1::Job& job, absl::
 absl::Status FetchArtifact(Session& session, const qbc::v1::Artifact& artifact,
                            const std::string& path) {
   QB_ASSIGN_OR_RETURN(Connection * connection, session.connection());
-  const absl::Status status =
+  absl::Status status =
       DownloadArtifact(*connection, artifact, path, [&](int64_t done_bytes, int64_t total_bytes) {
         session.view().OnDownload(done_bytes, total_bytes);
       });

@@ -183,13 +183,13 @@ TEST_F(CommandsCli, TerminalGetsABarThatIsRemovedAtTheEnd) {
   EXPECT_THAT(result.err, HasSubstr("\rcalibrate    ["));
   // Nothing that is redrawn is wider than the terminal, and the last drawing is wiped.
   size_t begin = 0;
-  while ((begin = result.err.find("\r", begin)) != std::string::npos) {
+  while ((begin = result.err.find('\r', begin)) != std::string::npos) {
     const size_t end = result.err.find("\x1b[K", begin);
     ASSERT_NE(end, std::string::npos);
     EXPECT_LE(end - begin - 1, 39u);
     begin = end;
   }
-  EXPECT_EQ(result.err.substr(result.err.rfind("\r"), 4), "\r\x1b[K");
+  EXPECT_EQ(result.err.substr(result.err.rfind('\r'), 4), "\r\x1b[K");
   EXPECT_THAT(result.err.substr(result.err.rfind("\x1b[K")), HasSubstr("succeeded in"));
 }
 

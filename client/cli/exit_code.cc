@@ -63,7 +63,7 @@ std::string ErrorName(const absl::Status& status, std::string* message) {
   *message = std::string(status.message());
   const size_t colon = message->find(": ");
   if (colon != std::string::npos) {
-    const std::string name = message->substr(0, colon);
+    std::string name = message->substr(0, colon);
     if (FailureCodeFromName(name) != FailureCode::kNone) {
       *message = message->substr(colon + 2);
       return name;

@@ -145,7 +145,7 @@ absl::Status StoreAccess(const CliEnvironment& environment, const ServerAccess& 
                 entry.Set("tls_cert", access.tls_cert).Set("tls_key", access.tls_key));
   }
   const mode_t mask = ::umask(0077);
-  const absl::Status status = WriteFileAtomically(path, changed.Dump(1) + "\n");
+  absl::Status status = WriteFileAtomically(path, changed.Dump(1) + "\n");
   ::umask(mask);
   return status;
 }

@@ -45,7 +45,7 @@ absl::Status ReadOnce(Connection& connection, const qbc::v1::Artifact& artifact,
   request.set_offset(arrival.size_bytes);
   QB_RETURN_IF_ERROR(connection.stub().ReadBlob(
       request, connection.StreamOptions(), [&](const qbc::v1::ReadBlobResponse& response) {
-        const absl::Status appended = Append(response, artifact.size_bytes(), arrival);
+        absl::Status appended = Append(response, artifact.size_bytes(), arrival);
         if (appended.ok() && listener) {
           listener(arrival.size_bytes, artifact.size_bytes());
         }

@@ -20,6 +20,10 @@ constexpr double kCrest = 4.0;
 // No channel gets steps finer than this part of the value's: what is zero for all we know needs
 // none.
 constexpr double kLeastFactor = 0x1p-10;
+// Beyond the ends that calibration saw in a channel: one channel of one value is seen far less than
+// the whole, and what new data has above is clipped. 16-bit codes have the room.
+constexpr double kHeadroom = 1.5;
+constexpr double kWideHeadroom = 16.0;
 constexpr auto kExponents = std::to_array<double>({0.0, 0.25, 0.5, 0.75, 1.0});
 
 // A fused clamp has one code for all channels. Zero has that, and an upper bound needs none: the
@@ -166,15 +170,14 @@ std::vector<Reader> ReadersOf(const Node& value, const FactorInputs& inputs) {
   return readers;
 }
 
-// The step with which the codes reach from -low to high; 16-bit ones twice as far, as those of the
-// value do.
+// The step with which the codes reach from -low to high, and as far beyond as the headroom says.
 double StepFor(double high, double low, const ValueScale& scale) {
   if (scale.dtype == DType::kInt16) {
-    return 2.0 * std::max(high, low) / 32767.0;
+    return kWideHeadroom * std::max(high, low) / 32767.0;
   }
   const double above = 127.0 - scale.zero_point;
   const double below = scale.zero_point == 0 ? 127.0 : 128.0 + scale.zero_point;
-  return std::max(high / above, below > 0.0 ? low / below : 0.0);
+  return kHeadroom * std::max(high / above, below > 0.0 ? low / below : 0.0);
 }
 
 double ErrorOf(std::vector<Reader>& readers, const Channels& value) {

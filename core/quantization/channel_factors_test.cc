@@ -160,9 +160,9 @@ TEST(ChannelFactors, AreChosenForTheLayersThatRead) {
   const std::vector<float> factors = ChooseChannelFactors(*value, {extremes, scales, {}});
   ASSERT_EQ(factors.size(), 4u);
   EXPECT_EQ(factors[0], 1.0f);
-  EXPECT_NEAR(factors[1], 0.1f, 1e-6);         // a channel by itself: the weights do not care
+  EXPECT_NEAR(factors[1], 0.15f, 1e-6);        // a channel by itself: the weights do not care
   EXPECT_NEAR(factors[2], 1.0f / 1024, 1e-9);  // nothing seen
-  EXPECT_NEAR(factors[3], 0.01f, 1e-6);
+  EXPECT_NEAR(factors[3], 0.015f, 1e-6);
 }
 
 }  // namespace

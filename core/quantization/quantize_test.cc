@@ -239,6 +239,7 @@ TEST(Quantize, BiasCorrectionTakesTheOffsetOut) {
   const auto set = MakeRandomDataset(InputsOf(graph), 32, 5);
   QuantizationOptions options;
   options.calibration.mode = CalibrationMode::kMax;
+  options.overrides.weight4 = {"m", "n"};  // an offset to speak of
   options.bias_correction.apply = false;
   QB_ASSERT_OK_AND_ASSIGN(const QuantizedModel plain, QuantizeGraph(graph, *set, options));
   options.bias_correction.apply = true;

@@ -47,7 +47,7 @@ ChildOptions Shell(const std::string& script) {
 }
 
 ExitReport RunShell(const std::string& script, Collected& output, StopSignal& stop,
-                    RunLimits limits = {}) {
+                    const RunLimits& limits = {}) {
   absl::StatusOr<ExitReport> report = ProcessRunner().Run(Shell(script), limits, output, stop);
   EXPECT_TRUE(report.ok()) << report.status();
   return report.ok() ? *report : ExitReport{};

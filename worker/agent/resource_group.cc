@@ -30,7 +30,7 @@ std::string ReadText(const std::string& path) {
   if (fd < 0) {
     return "";
   }
-  std::string text(64 * 1024, '\0');
+  std::string text(size_t{64} * 1024, '\0');
   const ssize_t size = ::read(fd, text.data(), text.size());
   ::close(fd);
   text.resize(size > 0 ? static_cast<size_t>(size) : 0);
@@ -177,7 +177,8 @@ std::string GroupPrefix(const std::string& work_dir) {
   return absl::StrCat("qbc-", Sha256Hex(work_dir).substr(0, 8), "-");
 }
 
-ResourceGroup::ResourceGroup(GroupParent parent, const std::string& name) : kind_(parent.kind) {
+ResourceGroup::ResourceGroup(const GroupParent& parent, const std::string& name)
+    : kind_(parent.kind) {
   const auto in = [&](const std::string& folder) {
     return folder.empty() ? "" : absl::StrCat(folder, "/", name);
   };

@@ -62,7 +62,7 @@ class ResourceGroup {
   void Kill() const;
 
  private:
-  ResourceGroup(GroupParent parent, const std::string& name);
+  ResourceGroup(const GroupParent& parent, const std::string& name);
   absl::Status Limit(const GroupLimits& limits) const;
 
   GroupParent::Kind kind_;

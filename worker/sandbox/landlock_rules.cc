@@ -77,6 +77,7 @@ Outcome AddRules(int ruleset, const Policy& policy, uint64_t handled) {
 }  // namespace
 
 int LandlockVersion() {
+  // NOLINTNEXTLINE(google-runtime-int): what syscall returns
   const long version =
       syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
   return version > 0 ? static_cast<int>(version) : 0;

@@ -14,15 +14,17 @@
 namespace qb::sandbox {
 namespace {
 
-constexpr unsigned long kKeep = MS_BIND | MS_REMOUNT;
+using MountFlags = unsigned long;  // NOLINT(google-runtime-int): those of mount(2)
+
+constexpr MountFlags kKeep = MS_BIND | MS_REMOUNT;
 
 // Flags of a mount that a user namespace may not take away.
-unsigned long LockedFlags(const std::string& path) {
+MountFlags LockedFlags(const std::string& path) {
   struct statvfs info = {};
   if (statvfs(path.c_str(), &info) != 0) {
     return 0;
   }
-  unsigned long flags = 0;
+  MountFlags flags = 0;
   flags |= (info.f_flag & ST_RDONLY) != 0 ? MS_RDONLY : 0;
   flags |= (info.f_flag & ST_NOSUID) != 0 ? MS_NOSUID : 0;
   flags |= (info.f_flag & ST_NODEV) != 0 ? MS_NODEV : 0;
@@ -55,7 +57,7 @@ Outcome MakePlace(const std::string& place, size_t root_size, bool folder) {
 }
 
 // Lets `path` appear under its own name. What is a symbolic link outside is one inside.
-Outcome Bind(const std::string& root, const std::string& path, unsigned long flags) {
+Outcome Bind(const std::string& root, const std::string& path, MountFlags flags) {
   const std::string place = root + path;
   struct stat info = {};
   QB_SANDBOX_TRY(FailedIf(lstat(path.c_str(), &info) != 0, path));
@@ -73,8 +75,7 @@ Outcome Bind(const std::string& root, const std::string& path, unsigned long fla
       "remount " + path);
 }
 
-Outcome BindAll(const std::string& root, const std::vector<std::string>& paths,
-                unsigned long flags) {
+Outcome BindAll(const std::string& root, const std::vector<std::string>& paths, MountFlags flags) {
   for (const std::string& path : paths) {
     QB_SANDBOX_TRY(Bind(root, path, flags));
   }

@@ -70,11 +70,11 @@ class Sandbox : public ::testing::Test {
   // How a hostile program ends: its exit code, or minus the number of its signal.
   int Run(const std::string& deed, const std::string& argument = "") {
     std::vector<std::string> words = {bin_ + "/qbc-sandbox", "run"};
-    for (const std::string& word : ToArguments(policy_)) {
-      words.push_back(word);
-    }
+    const std::vector<std::string> policy = ToArguments(policy_);
+    words.insert(words.end(), policy.begin(), policy.end());
     words.insert(words.end(), {bin_ + "/hostile_child", deed, argument});
     std::vector<char*> argv;
+    argv.reserve(words.size() + 1);
     for (std::string& word : words) {
       argv.push_back(word.data());
     }
