@@ -292,7 +292,7 @@ class OutputScaling {
       value.scale = std::max(value.scale, step.scale);
       value.largest_seen = std::max(value.largest_seen, need.largest_seen);
       value.saturation_share = std::max(value.saturation_share, need.saturation_share);
-      value.threshold = std::max(value.threshold, Reach(step));
+      value.threshold = std::max({value.threshold, need.high, -need.low});
     }
     value.zero_point = first.zero_point;
     if (one_step && one_zero) {
@@ -306,13 +306,6 @@ class OutputScaling {
       }
     }
     return value;
-  }
-
-  // The magnitude at the end of the codes.
-  static double Reach(const Step& step) {
-    const int32_t most =
-        std::max(127 - step.zero_point, step.zero_point == 0 ? 127 : 128 + step.zero_point);
-    return static_cast<double>(step.scale) * most;
   }
 
   const OutputRegion& region_;

@@ -79,9 +79,9 @@ class Training {
                                                    std::clamp<int64_t>(options_.most_bytes / live,
                                                                        1, options_.samples),
                                                    options_.threads, cancel_));
-    run_ = std::make_unique<LayerwiseRun>(lowered_.network, input_.dataset, samples_,
-                                          LayerwiseRun::Options{.threads = options_.threads},
-                                          cancel_);
+    run_ =
+        std::make_unique<LayerwiseRun>(lowered_.network, input_.dataset, samples_,
+                                       LayerwiseRun::Options{.threads = options_.threads}, cancel_);
     QB_RETURN_IF_ERROR(AskTheTeacher());
     QB_RETURN_IF_ERROR(run_->QuantizeInputs());
     const size_t end = wanted_.back()->layer + 1;
