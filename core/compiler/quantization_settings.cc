@@ -57,11 +57,24 @@ WeightRefinementOptions RefinementOf(const CompileConfig& config) {
   return options;
 }
 
+ScaleTrainingOptions TrainingOf(const CompileConfig& config) {
+  ScaleTrainingOptions options;
+  options.apply = config.Bool("mod.apply");
+  options.layers = config.Strings("mod.attributes.layers");
+  const std::string& loss = config.String("mod.attributes.loss");
+  options.fit.loss = loss == "mse" ? FitLoss::kMse : loss == "kl" ? FitLoss::kKl : FitLoss::kCosine;
+  options.fit.epochs = config.Int("mod.attributes.epochs");
+  options.fit.learning_rate = config.Float("mod.attributes.learningRate");
+  options.fit.batch_size = config.Int("mod.attributes.batchSize");
+  return options;
+}
+
 }  // namespace
 
 QuantizationOptions QuantizationOptionsOf(const CompileConfig& config, int threads) {
   QuantizationOptions options;
   options.method = static_cast<QuantizationMethod>(config.Int("calibration.method"));
+  options.outputs = static_cast<OutputSteps>(config.Int("calibration.output"));
   options.overrides = LayerOverridesOf(config);
   options.calibration.mode = static_cast<CalibrationMode>(config.Int("calibration.mode"));
   options.calibration.percentile = config.Float("calibration.maxPercentile.percentile");
@@ -74,6 +87,7 @@ QuantizationOptions QuantizationOptionsOf(const CompileConfig& config, int threa
   options.bias_correction.exclude_layers =
       config.Strings("biasCorrection.attributes.excludeLayers");
   options.refinement = RefinementOf(config);
+  options.training = TrainingOf(config);
   return options;
 }
 

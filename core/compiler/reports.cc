@@ -120,6 +120,9 @@ Json MxqReport(const QuantizedModel& model, const SupportReport& support, const 
       row.Set("smallest_weight_scale", static_cast<double>(layer.smallest_weight_scale));
       row.Set("largest_weight_scale", static_cast<double>(layer.largest_weight_scale));
       row.Set("largest_bias_shift", layer.largest_bias_shift);
+      if (layer.trained_loss_share != 1.0) {
+        row.Set("trained_loss_share", layer.trained_loss_share);
+      }
       if (layer.refined_error_share != 1.0) {
         row.Set("refined_error_share", layer.refined_error_share);
       }

@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include "core/base/testing/status_matchers.h"
+#include "core/evaluate/codes.h"
 #include "core/evaluate/layer_sums.h"
 #include "core/quantization/testing/graph_quantization.h"
 
@@ -133,6 +135,40 @@ TEST(LayerSums, CountWhatTheCodesMeet) {
   LayerSums symmetric;
   CountValues(Tensor::OfFloats({4}, {0, 0, 0, 0}), Codes(1.0f, 0, {4}), symmetric);
   EXPECT_EQ(symmetric.DeadCodeShare(Codes(1.0f, 0, {4})), 254.0 / 255.0);
+}
+
+TEST(LayerSums, TellHowManyBitsTheValuesUse) {
+  std::vector<float> every(256), outlier(256, 1.0f);
+  std::iota(every.begin(), every.end(), 0.0f);
+  std::fill(outlier.begin(), outlier.begin() + 64, 255.0f);
+  const integer::TensorInfo info = Codes(1.0f, -128, {256});
+  LayerSums all, few, one;
+  CountValues(Tensor::OfFloats({256}, every), info, all);
+  CountValues(Tensor::OfFloats({256}, outlier), info, few);
+  CountValues(Tensor::OfFloats({256}, std::vector<float>(256, 7.0f)), info, one);
+  EXPECT_EQ(all.EffectiveBits(), 8.0);
+  EXPECT_NEAR(few.EffectiveBits(), 0.811278, 1e-6);  // a quarter and three quarters
+  EXPECT_EQ(one.EffectiveBits(), 0.0);
+}
+
+TEST(LayerSums, KnowStepsAndZeroPointsByChannel) {
+  // Channel 0 covers [-128, 127], channel 1 [0, 25.5]; they lie along the first axis.
+  integer::TensorInfo info = Codes(1.0f, 0, {2, 3});
+  info.channel_factors = {1.0f, 0.1f};
+  info.channel_zero_points = {0, -128};
+  info.channel_axis = 0;
+  LayerSums sums;
+  const Tensor real = Tensor::OfFloats({2, 3}, {-100, 3, 200, 0.1f, 20, 30});
+  CountValues(real, info, sums);
+  EXPECT_EQ(sums.saturated, 2);  // 200 and 30
+  EXPECT_EQ(CodeRangeOf(info).low, -128.0);
+  EXPECT_EQ(CodeRangeOf(info).high, 127.0);
+  const Tensor codes = QuantizeTensor(real, info);
+  EXPECT_THAT(codes.values<int8_t>(), ::testing::ElementsAre(-100, 3, 127, -127, 72, 127));
+  const Tensor back = DequantizeTensor(codes, info);
+  EXPECT_THAT(back.values<float>(),
+              ::testing::Pointwise(::testing::FloatNear(1e-5f),
+                                   std::vector<float>{-100, 3, 127, 0.1f, 20, 25.5f}));
 }
 
 TEST(LayerSums, TellShiftsFromNoise) {

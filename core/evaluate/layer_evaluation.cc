@@ -231,6 +231,7 @@ LayerMetrics MetricsOf(const Step& step, const TensorInfo& info, const LayerSums
   row.bias_share = total.BiasShare();
   if (info.dtype == DType::kInt8) {
     row.dead_code_share = total.DeadCodeShare(info);
+    row.effective_bits = total.EffectiveBits();
   }
   row.code_range = CodeRangeOf(info);
   row.histogram_range = HistogramRangeOf(info);
@@ -282,6 +283,7 @@ Json LayerMetrics::ToJson() const {
       .Set("saturation_share", saturation_share)
       .Set("clipping_share", clipping_share)
       .Set("dead_code_share", dead_code_share.has_value() ? Json(*dead_code_share) : Json())
+      .Set("effective_bits", effective_bits.has_value() ? Json(*effective_bits) : Json())
       .Set("bias_share", bias_share)
       .Set("code_range", Pair(code_range))
       .Set("histogram",

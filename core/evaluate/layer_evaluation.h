@@ -45,6 +45,8 @@ struct LayerMetrics {
   double clipping_share = 0;    // of the error of those codes: what saturated values make of it
   // Codes that no float value takes, of all; none where there are 16 bits.
   std::optional<double> dead_code_share;
+  // The entropy of those codes: how many of the bits the values use; none where there are 16.
+  std::optional<double> effective_bits;
   double bias_share = 0;  // of the energy of the entire error: the mean error of each channel
   HistogramRange code_range{0, 0};       // the reals of the least and the most code
   HistogramRange histogram_range{0, 0};  // twice as wide

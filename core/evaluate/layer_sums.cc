@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "core/base/check.h"
 #include "core/evaluate/codes.h"
+#include "core/integer/element_steps.h"
 #include "core/integer/requant.h"
 
 namespace qb {
@@ -28,8 +30,13 @@ void Pool(std::vector<T>& total, const std::vector<T>& sums) {
   }
 }
 
-double RealOf(const integer::TensorInfo& info, int32_t code) {
-  return static_cast<double>(info.scale) * (code - info.zero_point);
+// What the codes of one channel cover.
+HistogramRange RangeOf(const integer::TensorInfo& info, const integer::ElementSteps& steps,
+                       size_t channel) {
+  const double scale = steps.scale(channel);
+  const int32_t zero_point = steps.zero_point(channel);
+  return {scale * (integer::LeastCode(info.dtype) - zero_point),
+          scale * (integer::MostCode(info.dtype) - zero_point)};
 }
 
 }  // namespace
@@ -70,9 +77,26 @@ double LayerSums::DeadCodeShare(const integer::TensorInfo& info) const {
   return static_cast<double>(dead) / static_cast<double>(codes.size() - least);
 }
 
+double LayerSums::EffectiveBits() const {
+  const double all = static_cast<double>(std::accumulate(codes.begin(), codes.end(), int64_t{0}));
+  double bits = 0;
+  for (const int64_t count : codes) {
+    if (count > 0) {
+      const double share = static_cast<double>(count) / all;
+      bits -= share * std::log2(share);
+    }
+  }
+  return bits;
+}
+
 HistogramRange CodeRangeOf(const integer::TensorInfo& info) {
-  return {RealOf(info, integer::LeastCode(info.dtype)),
-          RealOf(info, integer::MostCode(info.dtype))};
+  const integer::ElementSteps steps(info);
+  HistogramRange widest = RangeOf(info, steps, 0);
+  for (size_t channel = 1; channel < steps.channels(); ++channel) {
+    const HistogramRange range = RangeOf(info, steps, channel);
+    widest = {std::min(widest.low, range.low), std::max(widest.high, range.high)};
+  }
+  return widest;
 }
 
 HistogramRange HistogramRangeOf(const integer::TensorInfo& info) {
@@ -82,20 +106,25 @@ HistogramRange HistogramRangeOf(const integer::TensorInfo& info) {
 }
 
 void CountValues(const Tensor& real, const integer::TensorInfo& info, LayerSums& sums) {
-  const HistogramRange codes = CodeRangeOf(info);
-  // Half a step beyond the last code still rounds to it.
-  const double half_step = static_cast<double>(info.scale) / 2;
+  const HistogramRange codes = CodeRangeOf(info);  // the histogram spans the widest channel
+  const integer::ElementSteps steps(info);
+  std::vector<HistogramRange> ranges;
+  ranges.reserve(steps.channels());
+  for (size_t channel = 0; channel < steps.channels(); ++channel) {
+    ranges.push_back(RangeOf(info, steps, channel));
+  }
   constexpr int64_t kFirst = kHistogramBins / 4, kEnd = kHistogramBins - kFirst;  // of the codes
   const double bins_a_unit = static_cast<double>(kEnd - kFirst) / (codes.high - codes.low);
   sums.elements = real.elements();
   sums.bins.assign(static_cast<size_t>(kHistogramBins), 0);
-  const std::vector<float>& factors = info.channel_factors;  // the histogram spans the widest
   const absl::Span<const float> values = real.values<float>();
   for (size_t i = 0; i < values.size(); ++i) {
     const double x = values[i];
-    const double factor = factors.empty() ? 1.0 : static_cast<double>(factors[i % factors.size()]);
-    const double low = codes.low * factor, high = codes.high * factor;
-    const bool saturates = x < low - half_step * factor || x > high + half_step * factor;
+    const size_t channel = steps.ChannelOf(i);
+    const auto [low, high] = ranges[channel];
+    // Half a step beyond the last code still rounds to it.
+    const double half_step = static_cast<double>(steps.scale(channel)) / 2;
+    const bool saturates = x < low - half_step || x > high + half_step;
     const double least = saturates ? 0 : kFirst, most = saturates ? kHistogramBins - 1 : kEnd - 1;
     const double bin = std::clamp(kFirst + std::floor((x - codes.low) * bins_a_unit), least, most);
     ++sums.bins[static_cast<size_t>(bin)];

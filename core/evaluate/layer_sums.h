@@ -35,6 +35,9 @@ struct LayerSums {
   double BiasShare() const;
   // Codes between the least and the most one that no value takes, as a share of all; 0 for 16 bits.
   double DeadCodeShare(const integer::TensorInfo& info) const;
+  // The entropy of the codes that the values take, in bits: 8 when all come equally often, far less
+  // when a few outliers stretch the range and most values share some codes; 0 for 16 bits.
+  double EffectiveBits() const;
 };
 
 // The reals that the histogram spans.

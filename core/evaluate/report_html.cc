@@ -27,6 +27,10 @@ std::string Number(const Json& value) {
   return value.is_number() ? absl::StrFormat("%.4g", value.as_double()) : "-";
 }
 
+std::string Bits(const Json& value) {
+  return value.is_number() ? absl::StrFormat("%.1f", value.as_double()) : "-";
+}
+
 void AppendCard(std::string& html, absl::string_view label, absl::string_view value) {
   absl::StrAppend(&html, "<div class=\"card\">", EscapeHtml(label), "<b>", EscapeHtml(value),
                   "</b></div>\n");
@@ -140,7 +144,9 @@ void AppendHistograms(std::string& html, const std::vector<const Json*>& rows) {
                       "</span>, <span class=\"nb\">saturated ",
                       Percent(layer["saturation_share"], 3),
                       "</span>, <span class=\"nb\">dead codes ",
-                      Percent(layer["dead_code_share"], 0), "</span></p>\n", plot, "</div>\n");
+                      Percent(layer["dead_code_share"], 0),
+                      "</span>, <span class=\"nb\">effective bits ", Bits(layer["effective_bits"]),
+                      "</span></p>\n", plot, "</div>\n");
     }
   }
   if (!plots.empty()) {
@@ -156,11 +162,12 @@ void AppendHistograms(std::string& html, const std::vector<const Json*>& rows) {
 void AppendLayerTable(std::string& html, const std::vector<const Json*>& rows) {
   absl::StrAppend(&html,
                   "<h2>Layers, worst first</h2>\n<p class=\"sub\">Rounding: its values as its own "
-                  "codes. Dead codes: never taken. Coherent: the share of the error up to here "
+                  "codes. Dead codes: never taken. Effective bits: the entropy of those taken, 8 where all "
+                  "come equally often. Coherent: the share of the error up to here "
                   "that shifts whole channels.</p>\n");
   AppendHead(html,
              {"layer", "op", "bits", "weights", "single", "cosine", "entire", "cosine", "rounding",
-              "saturated", "dead codes", "coherent"},
+              "saturated", "dead codes", "effective bits", "coherent"},
              2);
   for (const Json* row : rows) {
     const Json& layer = *row;
@@ -178,6 +185,7 @@ void AppendLayerTable(std::string& html, const std::vector<const Json*>& rows) {
     AppendCell(html, Decibels(layer["rounding_db"]), "n");
     AppendCell(html, Percent(layer["saturation_share"], 3), "n");
     AppendCell(html, Percent(layer["dead_code_share"], 0), "n");
+    AppendCell(html, Bits(layer["effective_bits"]), "n");
     AppendCell(html, Percent(layer["bias_share"], 0), "n");
     absl::StrAppend(&html, "</tr>\n");
   }

@@ -52,6 +52,7 @@ Json LayerRow(const std::string& name, double db) {
       .Set("cosine", 0.5)
       .Set("saturation_share", 0.125)
       .Set("dead_code_share", 0.25)
+      .Set("effective_bits", 6.25)
       .Set("code_range", pair(-2, 2))
       .Set("histogram", Json::Object().Set("range", pair(-4, 4)).Set("counts", counts));
 }
@@ -66,6 +67,7 @@ TEST(HtmlReport, ListsTheWorstLayersFirst) {
   EXPECT_LT(html.find(">bad<"), html.find(">good&lt;1&gt;<"));
   EXPECT_THAT(html, HasSubstr("12.500 %"));
   EXPECT_THAT(html, HasSubstr("dead codes 25 %"));
+  EXPECT_THAT(html, HasSubstr("effective bits 6.2"));
   EXPECT_THAT(html, Not(HasSubstr("good<1>")));
   EXPECT_THAT(html, HasSubstr("good&lt;1&gt; (Convolution): single 55.0 dB, entire 54.0 dB"));
   EXPECT_THAT(html, HasSubstr("class=\"b bad\""));

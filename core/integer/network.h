@@ -19,17 +19,21 @@
 
 namespace qb::integer {
 
-// real = scale * (code - zero_point), times channel_factors[i] along the last axis where there are
-// any. Of a float tensor (at the border): scale 1, zero point 0.
+// real = scale * (code - zero_point), times channel_factors[i] along one axis where there are any. Of
+// a float tensor (at the border): scale 1, zero point 0.
 struct TensorInfo {
   std::string name;  // the graph node it stands for
   DType dtype = DType::kInt8;
   Shape shape;
   float scale = 1.0f;
   int32_t zero_point = 0;
-  // For readers of codes, never arithmetic: the layers that write and read such a tensor have the
-  // factors in their weights and multipliers.
+  // For readers of codes; of the layers, only Dequantize looks at them: those that write and read
+  // such a tensor have the factors in their weights and multipliers.
   std::vector<float> channel_factors;
+  // The zero point of each channel, in place of zero_point; empty: that one for all. Only with
+  // factors, and only of values that nothing but movement and Dequantize reads.
+  std::vector<int32_t> channel_zero_points;
+  int64_t channel_axis = -1;  // of both; -1: the last one
 
   int64_t size_bytes() const { return shape.elements() * SizeBytes(dtype); }
 };

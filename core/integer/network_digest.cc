@@ -137,7 +137,8 @@ std::string NetworkDigest(const Network& network) {
   const auto& [name, tensors, constants, layers, inputs, outputs] = network;
   h.Add(inputs, outputs, tensors.size(), constants.size(), layers.size());
   for (const TensorInfo& tensor : tensors) {
-    h.Add(tensor.dtype, tensor.shape, tensor.scale, tensor.zero_point, tensor.channel_factors);
+    h.Add(tensor.dtype, tensor.shape, tensor.scale, tensor.zero_point, tensor.channel_factors,
+          tensor.channel_zero_points, tensor.channel_axis);
   }
   for (const ConstantTensor& constant : constants) {
     h.Add(constant.tensor, constant.bytes);

@@ -423,6 +423,21 @@ TEST(Dequantize, ScalesEveryCode) {
   EXPECT_THAT(values, ElementsAre(0.0f, -32.5f, 31.25f));
 }
 
+TEST(Dequantize, KnowsStepsAndZeroPointsByChannel) {
+  NetworkBuilder b(1);
+  const int x = b.Input({2, 2, 2});
+  b.network.tensors[0].scale = 0.5f;
+  b.network.tensors[0].channel_axis = 1;
+  b.network.tensors[0].channel_factors = {1.0f, 0.25f};
+  b.network.tensors[0].channel_zero_points = {0, -128};
+  b.Layer({x}, {2, 2, 2}, DequantizeParams{}, DType::kFloat32);
+  const std::vector<uint8_t> bytes =
+      RunLast(b.network, {{2, -4, -128, -120, 1, 3, 127, 0}}, BestKernelLevel());
+  float values[8];
+  std::memcpy(values, bytes.data(), sizeof(values));
+  EXPECT_THAT(values, ElementsAre(1.0f, -2.0f, 0.0f, 1.0f, 0.5f, 1.5f, 31.875f, 16.0f));
+}
+
 TEST(InPlace, GivesTheSameBits) {
   NetworkBuilder b(9);
   const int x = b.Input({2, 30});

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/status_macros.h"
+#include "core/integer/element_steps.h"
 #include "core/integer/validate_layer.h"
 
 namespace qb::integer {
@@ -94,15 +95,42 @@ absl::Status CheckOutputsWritten(const Network& network, const std::vector<bool>
   return absl::OkStatus();
 }
 
+absl::Status CheckChannelZeroPoints(const TensorInfo& tensor) {
+  const std::vector<int32_t>& points = tensor.channel_zero_points;
+  if (points.empty()) {
+    return absl::OkStatus();
+  }
+  const std::string where = absl::StrCat("tensor '", tensor.name, "': ");
+  if (tensor.dtype != DType::kInt8 || points.size() != tensor.channel_factors.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(where, points.size(), " zero points for ", tensor.channel_factors.size(),
+                     " channel factors of ", DTypeName(tensor.dtype),
+                     "; accepted: none, or one for each factor of int8 codes"));
+  }
+  for (const int32_t point : points) {
+    if (point < -128 || point > 127) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(where, "zero point ", point, " of a channel; accepted: -128 to 127"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckChannelFactors(const TensorInfo& tensor) {
+  QB_RETURN_IF_ERROR(CheckChannelZeroPoints(tensor));
+  if (tensor.channel_axis < -1 || tensor.channel_axis >= tensor.shape.rank()) {
+    return absl::InvalidArgumentError(absl::StrCat("tensor '", tensor.name, "': channel axis ",
+                                                   tensor.channel_axis, " of ", tensor.shape.rank(),
+                                                   "; accepted: -1 to ", tensor.shape.rank() - 1));
+  }
   if (tensor.channel_factors.empty()) {
     return absl::OkStatus();
   }
   const int64_t count = static_cast<int64_t>(tensor.channel_factors.size());
-  if (tensor.shape.rank() == 0 || tensor.shape[tensor.shape.rank() - 1] != count) {
+  if (tensor.shape.rank() == 0 || tensor.shape[ChannelAxisOf(tensor)] != count) {
     return absl::InvalidArgumentError(absl::StrCat("tensor '", tensor.name, "': ", count,
                                                    " channel factors; accepted: none, or one for "
-                                                   "each index of the last axis"));
+                                                   "each index of the channel axis"));
   }
   for (const float factor : tensor.channel_factors) {
     if (!std::isfinite(factor) || !(factor > 0)) {

@@ -117,6 +117,26 @@ TEST(ValidateNetwork, RefusesChannelFactorsThatDoNotFit) {
   }
 }
 
+TEST(ValidateNetwork, RefusesChannelAxesAndZeroPointsThatDoNotFit) {
+  const auto check = [](int64_t axis, const std::vector<int32_t>& zero_points) {
+    NetworkBuilder b(1);
+    b.Output(b.Lut(b.Input({1, 8, 8, 4})));
+    b.network.tensors[0].channel_factors.assign(8, 0.5f);
+    b.network.tensors[0].channel_axis = axis;
+    b.network.tensors[0].channel_zero_points = zero_points;
+    return ValidateNetwork(b.network);
+  };
+  EXPECT_TRUE(check(1, std::vector<int32_t>(8, -128)).ok());
+  for (const int64_t axis : {int64_t{-1}, int64_t{-2}, int64_t{4}, int64_t{3}}) {
+    EXPECT_THAT(check(axis, {}),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("channel")));
+  }
+  EXPECT_THAT(check(1, std::vector<int32_t>(4, 0)),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("4 zero points for 8")));
+  EXPECT_THAT(check(1, std::vector<int32_t>(8, 128)),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("zero point 128")));
+}
+
 TEST(ValidateNetwork, RefusesSlicesAndTablesThatLeaveTheInput) {
   const std::vector<std::pair<LayerParams, Shape>> layers = {
       {SliceParams{{0, 0, 0, 7}, {1, 1, 1, 1}}, {1, 8, 8, 2}},

@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include "core/integer/element_steps.h"
 #include "core/integer/kernels/window.h"
 #include "core/integer/normalization.h"
 
@@ -40,6 +41,12 @@ int64_t OuterAxis(const Shape& shape) {
 int64_t AlignedExtent(const Shape& operand, int64_t rank, int64_t axis) {
   const int64_t own = axis - (rank - operand.rank());
   return own < 0 ? 1 : operand[own];
+}
+
+void ClearChannels(TensorInfo& piece) {
+  piece.channel_factors.clear();
+  piece.channel_zero_points.clear();
+  piece.channel_axis = -1;
 }
 
 ByteRuns Whole(const TensorInfo& tensor) {
@@ -137,9 +144,13 @@ bool FollowsRows(const Layer& layer, const Network& network, int64_t axis) {
   if (const auto* lookup = std::get_if<integer::LutParams>(&p)) {
     return HasShapeOfInput(layer, network) && (!last || lookup->requant.size() < 2);
   }
-  if (Is<integer::RequantParams>(p) ||
-      Is<integer::QuantizeParams>(p) || Is<integer::DequantizeParams>(p)) {
+  if (Is<integer::RequantParams>(p) || Is<integer::QuantizeParams>(p)) {
     return HasShapeOfInput(layer, network);
+  }
+  if (Is<integer::DequantizeParams>(p)) {
+    const TensorInfo& codes = TensorOf(network, layer.inputs[0]);
+    return HasShapeOfInput(layer, network) &&
+           (codes.channel_factors.empty() || integer::ChannelAxisOf(codes) != axis);
   }
   if (const auto* prelu = std::get_if<integer::PReluParams>(&p)) {
     return !last || prelu->negative.size() == 1;
@@ -277,7 +288,9 @@ class PartMaker {
   void Add(size_t input, const Shape& shape, const ByteRuns& bytes, bool whole) {
     TensorInfo piece = TensorOf(network_, from_.inputs[input]);
     piece.shape = shape;
-    piece.channel_factors.clear();  // nothing that a part computes depends on them
+    if (!Is<integer::DequantizeParams>(from_.params)) {
+      ClearChannels(piece);  // nothing else that a part computes depends on them
+    }
     part_.layer.inputs.push_back(static_cast<int>(part_.network.tensors.size()));
     part_.network.tensors.push_back(std::move(piece));
     part_.reads.push_back(bytes);
@@ -341,7 +354,7 @@ class PartMaker {
   PartLayer Finish(int64_t axis) {
     TensorInfo piece = TensorOf(network_, from_.output);
     piece.shape[axis] = range_.extent;
-    piece.channel_factors.clear();
+    ClearChannels(piece);
     part_.layer.output = static_cast<int>(part_.network.tensors.size());
     part_.network.tensors.push_back(std::move(piece));
     return std::move(part_);

@@ -1,6 +1,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 #include "core/integer/tables.h"
 #include "core/npu/program_codec.h"
@@ -24,8 +25,8 @@ absl::StatusOr<std::vector<Requant>> DecodeRequants(const v1::Requants& message)
     if (message.mantissas(i) > std::numeric_limits<int32_t>::max() || message.shifts(i) > 62) {
       return Bad("requantization ", message.mantissas(i), " / 2^", message.shifts(i));
     }
-    requants.push_back({static_cast<int32_t>(message.mantissas(i)),
-                        static_cast<int32_t>(message.shifts(i))});
+    requants.push_back(
+        {static_cast<int32_t>(message.mantissas(i)), static_cast<int32_t>(message.shifts(i))});
   }
   return requants;
 }
@@ -266,6 +267,8 @@ absl::StatusOr<integer::TensorInfo> DecodeTensor(const v1::Tensor& message) {
   tensor.scale = message.scale();
   tensor.zero_point = message.zero_point();
   tensor.channel_factors = ToVector<float>(message.channel_factors());
+  tensor.channel_zero_points = ToVector<int32_t>(message.channel_zero_points());
+  tensor.channel_axis = int64_t{message.channel_axis_plus_1()} - 1;
   return tensor;
 }
 

@@ -215,6 +215,9 @@ void EncodeTensor(const integer::TensorInfo& tensor, v1::Tensor* message) {
   message->set_zero_point(tensor.zero_point);
   message->mutable_channel_factors()->Add(tensor.channel_factors.begin(),
                                           tensor.channel_factors.end());
+  message->mutable_channel_zero_points()->Add(tensor.channel_zero_points.begin(),
+                                              tensor.channel_zero_points.end());
+  message->set_channel_axis_plus_1(static_cast<uint32_t>(tensor.channel_axis + 1));
 }
 
 void EncodeOperation(const integer::LayerParams& params, WeightsWriter& weights,

@@ -15,7 +15,7 @@
 namespace qb::npu {
 
 inline constexpr uint32_t kFormatMajor = 1;
-inline constexpr uint32_t kFormatMinor = 1;
+inline constexpr uint32_t kFormatMinor = 2;
 
 // How good the arena is: peak == lower bound says that no plan could be smaller.
 struct MemoryCertificate {

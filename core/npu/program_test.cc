@@ -164,7 +164,10 @@ TEST(Program, KeepsChannelFactorsAndKnots) {
   integer::testing::NetworkBuilder b(1);
   const int x = b.Input({1, 8}, DType::kInt16);
   const int y = b.Lut(x);
-  b.network.tensors[static_cast<size_t>(y)].channel_factors.assign(8, 0.25f);
+  integer::TensorInfo& stepped = b.network.tensors[static_cast<size_t>(y)];
+  stepped.channel_factors.assign(8, 0.25f);
+  stepped.channel_zero_points = {0, 1, -128, 127, 0, 0, 0, 5};
+  stepped.channel_axis = 1;
   b.Output(y);
   QB_ASSERT_OK_AND_ASSIGN(const NpuProgram program,
                           BuildProgram(b.network, Target("regulus-rb"), CoreMode::kSingle));
@@ -175,9 +178,11 @@ TEST(Program, KeepsChannelFactorsAndKnots) {
   const auto& written = std::get<integer::LutParams>(b.network.layers[0].params);
   EXPECT_EQ(table.knots, written.knots);
   EXPECT_EQ(table.requant.size(), written.requant.size());
-  EXPECT_EQ(
-      network.tensors[static_cast<size_t>(network.layers[0].output)].channel_factors,
-      std::vector<float>(8, 0.25f));
+  const integer::TensorInfo& read =
+      network.tensors[static_cast<size_t>(network.layers[0].output)];
+  EXPECT_EQ(read.channel_factors, std::vector<float>(8, 0.25f));
+  EXPECT_THAT(read.channel_zero_points, ::testing::ElementsAre(0, 1, -128, 127, 0, 0, 0, 5));
+  EXPECT_EQ(read.channel_axis, 1);
 }
 
 // A program with one thing changed.

@@ -9,6 +9,7 @@
 #include "core/base/check.h"
 #include "core/base/failure.h"
 #include "core/base/status_macros.h"
+#include "core/integer/element_steps.h"
 #include "core/integer/requant.h"
 #include "core/integer/validate.h"
 #include "core/package/network_exporter.h"
@@ -121,6 +122,31 @@ std::string NetworkExporter::Real(int tensor, bool channels_first) {
   const std::vector<std::string> scale = ScaleOperands(tensor);
   return builder_.AddNode("DequantizeLinear", absl::StrCat(value, "/real"),
                           {value, scale[0], scale[1]});
+}
+
+std::string NetworkExporter::RealByChannel(int tensor, bool channels_first) {
+  const integer::TensorInfo& t = info(tensor);
+  if (t.channel_factors.empty()) {
+    return Real(tensor, channels_first);
+  }
+  const integer::ElementSteps steps(t);
+  const int64_t channels = static_cast<int64_t>(steps.channels());
+  std::vector<float> scales;
+  std::vector<int8_t> zero_points;
+  scales.reserve(steps.channels());
+  zero_points.reserve(steps.channels());
+  for (size_t channel = 0; channel < steps.channels(); ++channel) {
+    scales.push_back(steps.scale(channel));
+    zero_points.push_back(static_cast<int8_t>(steps.zero_point(channel)));
+  }
+  const int64_t axis = integer::ChannelAxisOf(t);
+  const std::string value = Value(tensor, channels_first);
+  return builder_.AddNode(
+      "DequantizeLinear", absl::StrCat(value, "/real"),
+      {value, builder_.AddFloats(absl::StrCat(t.name, "/scales"), {channels}, scales),
+       builder_.AddConstant(absl::StrCat(t.name, "/zero_points"),
+                            Tensor::Of<int8_t>(DType::kInt8, {channels}, zero_points))},
+      {{"axis", channels_first ? ChannelsFirstAxis(axis) : axis}});
 }
 
 std::string NetworkExporter::Quantized(int tensor, const std::string& real, int32_t clamp_min,

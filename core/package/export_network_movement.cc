@@ -162,7 +162,7 @@ absl::Status ExportLayer(NetworkExporter& out, const Layer& layer, const integer
 absl::Status ExportLayer(NetworkExporter& out, const Layer& layer,
                          const integer::DequantizeParams&) {
   const bool first = out.PrefersChannelsFirst(layer);
-  out.Set(layer.output, first, out.Real(layer.inputs[0], first));
+  out.Set(layer.output, first, out.RealByChannel(layer.inputs[0], first));
   return absl::OkStatus();
 }
 

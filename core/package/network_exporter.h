@@ -34,6 +34,8 @@ class NetworkExporter {
   bool PrefersChannelsFirst(const integer::Layer& layer) const;
   // The real numbers that the codes stand for.
   std::string Real(int tensor, bool channels_first);
+  // The same of a tensor that may have steps by channel, as the border gives them out.
+  std::string RealByChannel(int tensor, bool channels_first);
   // The codes of real numbers with the tensor's scale and zero point, then clamped.
   std::string Quantized(int tensor, const std::string& real, int32_t clamp_min = -128,
                         int32_t clamp_max = 127);

@@ -18,6 +18,9 @@ namespace {
 
 // The operand's tensor with the codes of the result.
 int Moved(Lowering& lowering, const Node* node) {
+  if (lowering.outputs().Copies(node, node->operand(0))) {
+    return lowering.tensor(node->operand(0));
+  }
   return lowering.TensorAs(node->operand(0), lowering.scale(node));
 }
 
@@ -38,10 +41,38 @@ absl::Status LowerTranspose(Lowering& lowering, const Node* node) {
                  integer::TransposeParams{node->attrs<TransposeAttrs>().transpose_axes});
 }
 
+namespace {
+
+// A concatenation on the way to an output: each part comes with the codes that its place has.
+std::vector<int> PartsOfOutput(Lowering& lowering, const Node* node) {
+  std::vector<int> parts;
+  parts.reserve(static_cast<size_t>(node->operand_count()));
+  for (int64_t i = 0; i < static_cast<int64_t>(node->operand_count()); ++i) {
+    const Node* operand = node->operand(i);
+    if (lowering.outputs().Copies(node, operand)) {
+      parts.push_back(lowering.tensor(operand));
+      continue;
+    }
+    const ValueScale& scale = lowering.outputs().outside.at({node, i});
+    parts.push_back(operand->is_constant() ? lowering.AddConstant(*operand, scale)
+                                           : lowering.TensorAs(operand, scale));
+  }
+  return parts;
+}
+
+}  // namespace
+
 absl::Status LowerConcatenate(Lowering& lowering, const Node* node) {
   const ValueScale& scale = lowering.scale(node);
   integer::ConcatParams params;
   params.axis = node->attrs<ConcatenateAttrs>().axis;
+  if (lowering.outputs().members.contains(node)) {
+    std::vector<int> parts = PartsOfOutput(lowering, node);
+    params.requant.assign(parts.size(), RequantFor(1.0));
+    params.same_scale.assign(parts.size(), 1);
+    lowering.AddLayer(node->name(), std::move(parts), lowering.AddValue(node), std::move(params));
+    return absl::OkStatus();
+  }
   std::vector<int> inputs;
   for (const Node* operand : node->operands()) {
     // int8 parts are rescaled on the way; a part of another width, or any int16 one, before.

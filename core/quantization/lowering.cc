@@ -91,6 +91,8 @@ int Lowering::AddTensor(std::string name, Shape shape, const ValueScale& scale) 
   info.scale = scale.scale;
   info.zero_point = scale.zero_point;
   info.channel_factors = scale.channel_factors;
+  info.channel_zero_points = scale.channel_zero_points;
+  info.channel_axis = scale.channel_axis;
   lowered_.network.tensors.push_back(std::move(info));
   return static_cast<int>(lowered_.network.tensors.size()) - 1;
 }

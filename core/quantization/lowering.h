@@ -55,6 +55,8 @@ class Lowering {
     return found == scales_.narrow.end() ? scale(node) : found->second;
   }
 
+  const OutputMoves& outputs() const { return scales_.outputs; }
+
   // The tensor of a planned value that was lowered before, as it is held.
   int tensor(const Node* node) const { return tensors_.at(node); }
   // The same with other codes: a rescaled tensor, made at the first call.

@@ -63,8 +63,10 @@ bool RoundsSums(OpKind op) {
 
 absl::StatusOr<QuantizationPlan> QuantizationPlan::Create(const Graph& graph,
                                                           QuantizationMethod method,
-                                                          const LayerOverrides& overrides) {
+                                                          const LayerOverrides& overrides,
+                                                          OutputSteps outputs) {
   QuantizationPlan plan;
+  plan.outputs_ = outputs;
   plan.graph_ = &graph;
   plan.method_ = method;
   plan.closures_ = std::make_unique<PointwiseClosures>(graph);
@@ -101,6 +103,7 @@ absl::StatusOr<QuantizationPlan> QuantizationPlan::Create(const Graph& graph,
       plan.factored_.push_back(value);
     }
   }
+  plan.region_ = OutputRegion({plan.values_, *plan.closures_, plan.wide_, plan.proven_});
   return plan;
 }
 
@@ -209,6 +212,8 @@ absl::StatusOr<CalibrationRequest> QuantizationPlan::Request(int64_t window_samp
     }
   }
   request.channels = factored_;
+  request.channels.insert(request.channels.end(), channel_writers().begin(),
+                          channel_writers().end());
   request.window_samples = window_samples;
   if (window_samples > 0) {
     for (const Node* node : linear_nodes_) {
@@ -253,6 +258,10 @@ GroupMember QuantizationPlan::MemberOf(const Node* node, const CalibrationTable&
     if (most.has_value()) {
       KeepWithin(*most, member);
     }
+    if (outputs_ == OutputSteps::kSigmoidRange && region_.logits().contains(node)) {
+      KeepWithin(kSigmoidRange, member);
+      member.wide_threshold = std::min(member.wide_threshold, kSigmoidRange);
+    }
   } else if (node == ScaleSource(node)) {
     member.fixed = true;  // a softmax: 0 .. 255 / 256
     member.threshold = member.high = member.wide_threshold = 1.0;
@@ -274,7 +283,7 @@ ValueScales QuantizationPlan::Scales(const CalibrationTable& table) const {
     groups.Add(ScaleSource(node), MemberOf(node, table));
   }
   for (const Node* node : values_) {
-    if (SharesOperands(node) && !table.channels.contains(node->id())) {
+    if (SharesOperands(node) && !region_.contains(node) && !table.channels.contains(node->id())) {
       groups.ShareOperands(*node, [&](const Node* operand) { return ScaleSource(operand); });
     }
   }
@@ -289,6 +298,10 @@ ValueScales QuantizationPlan::Scales(const CalibrationTable& table) const {
     }
   }
   SetChannelFactors(table, scales);
+  SetOutputSteps(region_,
+                 {outputs_, [this](const Node* node) { return SharesScales(MethodOf(node)); },
+                  [&](const Node* writer) { return MemberOf(writer, table); }},
+                 table, scales);
   return scales;
 }
 

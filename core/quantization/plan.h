@@ -15,29 +15,14 @@
 #include "core/calibration/calibrate.h"
 #include "core/ir/graph.h"
 #include "core/ops/pointwise_closure.h"
+#include "core/quantization/group_member.h"
 #include "core/quantization/layer_overrides.h"
+#include "core/quantization/output_region.h"
+#include "core/quantization/output_steps.h"
 #include "core/quantization/proven_range.h"
 #include "core/quantization/value_scale.h"
 
 namespace qb {
-
-// What one value brings to the group of values whose scale it has.
-struct GroupMember {
-  double threshold = 0.0;
-  double low = 0.0, high = 0.0;  // the range that codes with a zero point cover: low <= 0 <= high
-  double largest_seen = 0.0;
-  double saturation_share = 0.0;
-  double wide_threshold = 0.0;  // for 16-bit codes
-  bool non_negative = false;
-  bool two_sided = false;  // the zero point follows from low and high
-  bool fixed = false;      // scale 1/256, zero point -128; of 16-bit codes scale 1/32768
-};
-
-struct ValueScales {
-  absl::flat_hash_map<const Node*, ValueScale> held;  // of every planned value
-  // What layers that take 8 bits read of the values that are held in 16.
-  absl::flat_hash_map<const Node*, ValueScale> narrow;
-};
 
 // Immutable. The graph outlives the plan and does not change.
 class QuantizationPlan {
@@ -46,7 +31,8 @@ class QuantizationPlan {
   // Errors: UNSUPPORTED_OPERATOR naming the layer whose value is not float32; those of
   // ResolveLayerOverrides.
   static absl::StatusOr<QuantizationPlan> Create(const Graph& graph, QuantizationMethod method,
-                                                 const LayerOverrides& overrides = {});
+                                                 const LayerOverrides& overrides = {},
+                                                 OutputSteps outputs = OutputSteps::kOneScale);
 
   const Graph& graph() const { return *graph_; }
   const PointwiseClosures& closures() const { return *closures_; }
@@ -67,6 +53,9 @@ class QuantizationPlan {
     const auto found = only_tables_.find(source);
     return found == only_tables_.end() ? nullptr : found->second;
   }
+  // Those whose steps may differ by channel because they leave the model (output_region.h). Part of
+  // Request(), whatever the outputs' steps are.
+  const std::vector<const Node*>& channel_writers() const { return region_.channel_writers(); }
   // Convolutions and the like, in topological order.
   const std::vector<const Node*>& linear_nodes() const { return linear_nodes_; }
 
@@ -100,7 +89,9 @@ class QuantizationPlan {
   LayerSettings settings_;
   absl::flat_hash_set<const Node*> wide_;
   absl::flat_hash_map<const Node*, const Node*> only_tables_;
-  std::vector<const Node*> factored_;  // values whose steps may differ by channel
+  std::vector<const Node*> factored_;  // inner values whose steps may differ by channel
+  OutputSteps outputs_ = OutputSteps::kOneScale;
+  OutputRegion region_;
 };
 
 }  // namespace qb

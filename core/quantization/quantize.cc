@@ -56,6 +56,7 @@ absl::Status CheckLayerNames(const QuantizationPlan& plan, const std::vector<std
 struct Changes {
   std::map<int64_t, RefinedLayer> refined;
   std::map<int64_t, double> shifts;
+  std::map<int64_t, double> trained;
 };
 
 std::vector<LayerReport> Report(const QuantizationPlan& plan, const ValueScales& scales,
@@ -90,6 +91,9 @@ std::vector<LayerReport> Report(const QuantizationPlan& plan, const ValueScales&
     if (const auto found = changes.refined.find(node->id()); found != changes.refined.end()) {
       report.refined_error_share = found->second.error_share;
       report.note = found->second.note;
+    }
+    if (const auto found = changes.trained.find(node->id()); found != changes.trained.end()) {
+      report.trained_loss_share = found->second;
     }
     const auto& notes = plan.settings().notes;
     if (const auto found = notes.find(node); found != notes.end()) {
@@ -162,15 +166,17 @@ absl::StatusOr<std::map<int64_t, double>> Correct(LoweredNetwork& lowered,
 absl::StatusOr<CalibrationTable> CalibrateFor(const Graph& graph, const Dataset& dataset,
                                               const QuantizationOptions& options,
                                               ProgressSink& sink, const CancelToken& cancel) {
-  QB_ASSIGN_OR_RETURN(const QuantizationPlan plan,
-                      QuantizationPlan::Create(graph, options.method, options.overrides));
+  QB_ASSIGN_OR_RETURN(
+      const QuantizationPlan plan,
+      QuantizationPlan::Create(graph, options.method, options.overrides, options.outputs));
   QB_RETURN_IF_ERROR(CheckLayerNames(plan, options.bias_correction.apply_layers, "applyLayers"));
   QB_RETURN_IF_ERROR(
       CheckLayerNames(plan, options.bias_correction.exclude_layers, "excludeLayers"));
   QB_ASSIGN_OR_RETURN(CalibrationRequest request, plan.Request(CorrectionSamples(plan, options)));
   if (options.refinement.apply()) {
-    // Refinement judges weights by the moments of codes with one step for all channels.
-    request.channels.clear();
+    // Refinement judges weights by the moments of codes with one step for all channels. What leaves
+    // the model is no layer's input.
+    request.channels = plan.channel_writers();
   }
   sink.OnStage("calibrate");
   return Measure({graph, dataset, request}, options, sink, cancel);
@@ -180,9 +186,9 @@ absl::StatusOr<QuantizedModel> QuantizeCalibrated(const CalibratedGraph& calibra
                                                   const QuantizationOptions& options,
                                                   ProgressSink& sink, const CancelToken& cancel) {
   const CalibrationTable& table = calibrated.table;
-  QB_ASSIGN_OR_RETURN(
-      const QuantizationPlan plan,
-      QuantizationPlan::Create(calibrated.graph, options.method, options.overrides));
+  QB_ASSIGN_OR_RETURN(const QuantizationPlan plan,
+                      QuantizationPlan::Create(calibrated.graph, options.method, options.overrides,
+                                               options.outputs));
   sink.OnStage("quantize");
   const ValueScales scales = plan.Scales(table);
   QB_ASSIGN_OR_RETURN(LoweredNetwork lowered, Lower(plan, scales));
@@ -199,6 +205,14 @@ absl::StatusOr<QuantizedModel> QuantizeCalibrated(const CalibratedGraph& calibra
     sink.OnStage("correct");
     QB_ASSIGN_OR_RETURN(changes.shifts,
                         Correct(lowered, {table, calibrated.dataset}, options, sink, cancel));
+  }
+  if (options.training.apply) {
+    sink.OnStage("train");
+    ScaleTrainingOptions training = options.training;
+    training.threads = options.calibration.threads;
+    QB_ASSIGN_OR_RETURN(changes.trained,
+                        TrainScales(lowered, {plan, calibrated.dataset}, training, sink, cancel));
+    QB_RETURN_IF_ERROR(integer::ValidateNetwork(lowered.network));
   }
   QuantizedModel model;
   model.layers = Report(plan, scales, lowered, changes);

@@ -15,6 +15,7 @@
 #include "core/integer/network.h"
 #include "core/ir/graph.h"
 #include "core/quantization/plan.h"
+#include "core/quantization/scale_training.h"
 #include "core/quantization/weight_refinement.h"
 
 namespace qb {
@@ -27,6 +28,7 @@ struct StatisticsReuse {
 
 struct QuantizationOptions {
   QuantizationMethod method = QuantizationMethod::kSharedScales;
+  OutputSteps outputs = OutputSteps::kOneScale;
   LayerOverrides overrides;
   CalibrationOptions calibration;
   struct {
@@ -39,6 +41,7 @@ struct QuantizationOptions {
     int64_t most_bytes = int64_t{128} << 20;
   } bias_correction;
   WeightRefinementOptions refinement;  // its threads are those of calibration
+  ScaleTrainingOptions training;       // likewise
   StatisticsReuse statistics;
 };
 
@@ -57,6 +60,8 @@ struct LayerReport {
   double largest_bias_shift = 0.0;  // real units
   // Squared error of the result with refined weights as a share of that without; 1: not refined.
   double refined_error_share = 1.0;
+  // Loss of the result with trained scales and biases as a share of that without; 1: not trained.
+  double trained_loss_share = 1.0;
   std::string note;  // a setting for this layer that could not take effect, and why; mostly empty
 };
 
@@ -68,8 +73,8 @@ struct QuantizedModel {
 };
 
 // Quantizes `graph`, the NPU part of a model: float, channels last, as core/passes leaves it.
-// Stages "calibrate", "quantize", "refine" and "correct" are told to `sink`. The result is a
-// function of the graph, the options (without threads) and the set of samples; with
+// Stages "calibrate", "quantize", "refine", "correct" and "train" are told to `sink`. The result is
+// a function of the graph, the options (without threads) and the set of samples; with
 // statistics.loaded it is the same without a look at the samples, but for weights to be refined and
 // for a bias correction that nobody has kept.
 //

@@ -10,10 +10,6 @@
 namespace qb {
 namespace {
 
-constexpr double kCloseRatio = 2.0;
-// Scales below this are those of values that are zero for all we know.
-constexpr double kSmallestScale = 1e-30;
-
 ScaleGroups::Member Joined(const ScaleGroups::Member& a, const ScaleGroups::Member& b) {
   return {.threshold = std::max(a.threshold, b.threshold),
           .low = std::min(a.low, b.low),
@@ -41,8 +37,8 @@ double RangeOf(const ScaleGroups::Member& group) {
   return KindOf(group) == CodeKind::kTwoSided ? group.high - group.low : group.threshold;
 }
 
-// The codes from -128 to 127 over [low, high]; zero has a code of its own, so the ends move by half
-// a step at most.
+}  // namespace
+
 void SetTwoSided(double low, double high, ValueScale& value) {
   const double scale = (high - low) / 255.0;
   if (scale < kSmallestScale) {
@@ -53,8 +49,6 @@ void SetTwoSided(double low, double high, ValueScale& value) {
   const double zero = std::nearbyint(-128.0 - low / static_cast<double>(value.scale));
   value.zero_point = static_cast<int32_t>(std::clamp(zero, -128.0, 127.0));
 }
-
-}  // namespace
 
 void ScaleGroups::Add(const Node* source, const Member& member) {
   if (parents_.find(source) == parents_.end()) {

@@ -6,9 +6,19 @@
 #include "absl/container/flat_hash_map.h"
 
 #include "core/ir/node.h"
-#include "core/quantization/plan.h"
+#include "core/quantization/group_member.h"
+#include "core/quantization/value_scale.h"
 
 namespace qb {
+
+// Ranges of which one is so many times another do not share a scale.
+inline constexpr double kCloseRatio = 2.0;
+// Scales below this are those of values that are zero for all we know.
+inline constexpr double kSmallestScale = 1e-30;
+
+// Scale and zero point of the codes from -128 to 127 over [low, high]; zero has a code of its own,
+// so the ends move by half a step at most.
+void SetTwoSided(double low, double high, ValueScale& value);
 
 // Groups of values, found again by any of their sources. Grows by Add, then by ShareOperands in
 // topological order; the result depends on nothing else.

@@ -311,13 +311,17 @@ bool ReplaceChannel(integer::ConvParams& conv, int64_t channel, const ChannelCod
   const size_t at = static_cast<size_t>(channel);
   std::copy(wanted.codes.begin(), wanted.codes.end(),
             conv.weights.begin() + channel * static_cast<int64_t>(wanted.codes.size()));
-  conv.weight_scales[at] = wanted.scale;
+  // In the units of whoever reads the layer's codes: channels scaled to one step.
+  conv.weight_scales[at] =
+      output.channel_factors.empty() ? wanted.scale : wanted.scale / output.channel_factors[at];
   if (wide) {
     conv.wide_bias[at] = bias;
   } else {
     conv.bias[at] = static_cast<int32_t>(bias);
   }
-  conv.requant[at] = RequantFor(step / static_cast<double>(output.scale));
+  conv.requant[at] =
+      RequantFor(static_cast<double>(input.scale) * static_cast<double>(conv.weight_scales[at]) /
+                 static_cast<double>(output.scale));
   return true;
 }
 

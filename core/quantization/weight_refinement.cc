@@ -261,7 +261,7 @@ class Refinement {
           group, weights.subspan(at * static_cast<size_t>(taps), static_cast<size_t>(taps)));
       const absl::Span<const int8_t> held(conv.weights.data() + m * taps,
                                           static_cast<size_t>(taps));
-      errors_before[at] = ErrorOf(channel, held, conv.weight_scales[static_cast<size_t>(m)]);
+      errors_before[at] = ErrorOf(channel, held, RealWeightScale(conv, output, m));
       errors_after[at] = errors_before[at];
       if (row.codes.empty() || IsDead(held)) {
         return;
@@ -275,6 +275,13 @@ class Refinement {
     });
     before += std::accumulate(errors_before.begin(), errors_before.end(), 0.0);
     after += std::accumulate(errors_after.begin(), errors_after.end(), 0.0);
+  }
+
+  static double RealWeightScale(const integer::ConvParams& conv, const integer::TensorInfo& output,
+                                int64_t channel) {
+    const size_t at = static_cast<size_t>(channel);
+    const double scale = conv.weight_scales[at];
+    return output.channel_factors.empty() ? scale : scale * output.channel_factors[at];
   }
 
   static bool IsDead(absl::Span<const int8_t> codes) {

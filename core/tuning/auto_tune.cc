@@ -85,7 +85,8 @@ class Tuner {
   }
 
   absl::StatusOr<QuantizationPlan> PlanOf(const LayerOverrides& overrides) const {
-    return QuantizationPlan::Create(input_.graph, input_.quantization.method, overrides);
+    return QuantizationPlan::Create(input_.graph, input_.quantization.method, overrides,
+                                    input_.quantization.outputs);
   }
 
   absl::StatusOr<integer::Network> QuantizeWith(const LayerOverrides& overrides) {

@@ -46,6 +46,24 @@ def scaled_pair(kind, ratio=3.7):
     return build
 
 
+def concat_of_scales(b):
+    """Something behind it reads its codes, so both parts are rescaled to one step."""
+    return b.op("MaxPool", [scaled_pair("Concat")(b)], kernel_shape=[2, 2])
+
+
+def detector_head(b):
+    """Boxes in pixels and scores of two levels in one output, a step for each channel."""
+    def level(value):
+        boxes = b.op("Mul", [b.op("Conv", [value, b.weights(4, 16, 1, 1)]),
+                             b.constant(numpy.float32(160))])
+        scores = b.op("Sigmoid", [b.op("Conv", [value, b.weights(3, 16, 1, 1)])])
+        places = b.constant(numpy.array([1, 7, -1], "int64"))
+        return b.op("Reshape", [b.op("Concat", [boxes, scores], axis=1), places])
+    joined = b.op("Concat", [level("x"), level(b.op("MaxPool", ["x"], kernel_shape=[2, 2],
+                                                    strides=[2, 2]))], axis=2)
+    return b.op("Transpose", [joined], perm=[0, 2, 1])
+
+
 def swish(b):
     return b.op("Mul", ["x", b.op("Sigmoid", ["x"])])
 
@@ -127,7 +145,11 @@ CASES = [
     Case("add", scaled_pair("Add"), ROUNDED, TWO),
     Case("sub", scaled_pair("Sub", 2.9), ROUNDED, TWO),
     Case("mul", scaled_pair("Mul"), ROUNDED, TWO),
-    Case("concat_rescaled", scaled_pair("Concat"), ROUNDED, TWO),
+    Case("concat_rescaled", concat_of_scales, ROUNDED, TWO),
+    Case("concat_of_outputs", scaled_pair("Concat"), EXACT, TWO),
+    Case("detector_head", detector_head, FLOAT, ONE, settings="calibration: {output: 1}"),
+    Case("conv_by_channel", conv(pads=[1, 1, 1, 1]), PRODUCT, ONE,
+         settings="calibration: {output: 1}"),
     Case("concat_same_scale", lambda b: b.op("Concat", ["x", b.op("Neg", ["x"])], axis=1), ROUNDED,
          ONE),
     Case("sigmoid", unary("Sigmoid"), EXACT, ONE),
@@ -155,7 +177,7 @@ CASES = [
 
 # The same with zero points: samples that do not lie evenly around zero, in codes that cover where they do.
 WITH_ZERO_POINTS = ("conv", "depthwise", "gemm", "matmul", "max_pool", "average_pool", "add", "mul",
-                    "concat_rescaled", "swish", "prelu", "softmax", "layer_normalization",
+                    "concat_rescaled", "concat_of_outputs", "swish", "prelu", "softmax", "layer_normalization",
                     "resize_linear", "transposed_conv", "pad", "integer_border")
 
 CASES += [dataclasses.replace(case, name=case.name + "_zero_points", mean=0.8,

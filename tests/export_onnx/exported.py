@@ -133,7 +133,7 @@ def compare(case, folder, elements, runtime):
     qbcompiler("run", "--mblt", folder / "m.mblt", "--data", folder / "one", "--output",
                folder / "float")
     result = Comparison(0, 0, 0, relative_error(outputs_of(folder / "float", 1)[0][""], one))
-    scale = output_scale(folder / "m.mxq")
+    scale = output_scale(folder / "m.mxq"), least_scale(folder / "qdq.onnx")
     sample_bytes = sum(4 * int(np.prod(shape)) for shape in case.inputs.values())
     left = max(1, -(-elements // one.size))
     block = 0
@@ -155,16 +155,24 @@ def compare_block(case, folder, numbers, qdq, scale, result):
     qbcompiler("run", "--mxq", folder / "m.mxq", "--data", data, "--output", simulated_folder)
     for sample, simulated in zip(samples, outputs_of(simulated_folder, count)):
         expected = qdq.run(sample)["y"]
-        steps = np.rint((simulated[""].astype(np.float64) - expected) / scale).astype(np.int64)
-        result.elements += steps.size
-        result.off += int(np.count_nonzero(steps))
-        result.most_steps = max(result.most_steps, int(np.abs(steps).max()))
+        difference = np.abs(simulated[""].astype(np.float64) - expected)
+        result.elements += difference.size
+        result.off += int(np.count_nonzero(np.rint(difference / scale[1])))
+        result.most_steps = max(result.most_steps, int(np.rint(difference / scale[0]).max()))
     shutil.rmtree(data)
     shutil.rmtree(simulated_folder)
 
 
+def least_scale(qdq):
+    """The smallest step of the last values that become real: channels may have steps of their own."""
+    graph = load(str(qdq)).graph
+    real = [node for node in graph.node if node.op_type == "DequantizeLinear"][-1]
+    return float(next(numpy_helper.to_array(value).min() for value in graph.initializer
+                      if value.name == real.input[1]))
+
+
 def output_scale(mxq):
-    """The step of the last layer's codes."""
+    """The step of the last layer's codes, the largest where channels have their own."""
     import json
     return json.loads(qbcompiler("layers", "--mxq", mxq, "--json"))[-1]["scale"]
 

@@ -110,7 +110,8 @@ class CalibrationConfig(ConfigModel):
         1,
         description="0 one activation scale a layer; 1 layers that feed one consumer share statistics; 2, 3 the same with zero points")
     output: Literal[0, 1, 2] = Field(
-        0, description="model outputs: 0 one scale, 1 per channel, 2 sigmoid range")
+        0,
+        description="model outputs: 0 one scale (parts of a concatenation whose ranges differ keep their own), 1 per channel, 2 sigmoid range: logits to +-8, scores in steps of 1/256")
     mode: Literal[0, 1, 2] = Field(1, description="0 Max, 1 MaxPercentile, 2 Histogram")
     max_percentile: CalibrationMaxPercentileConfig = Field(
         default_factory=CalibrationMaxPercentileConfig)
@@ -234,7 +235,8 @@ class ModAttributesConfig(ConfigModel):
 class ModConfig(ConfigModel):
     """`mod` of a config."""
 
-    apply: bool = Field(False, description="train scales and biases")
+    apply: bool = Field(
+        False, description="fit scales and biases of each layer's channels to the float model")
     attributes: ModAttributesConfig = Field(default_factory=ModAttributesConfig)
 
 

@@ -1,6 +1,7 @@
 // Quantize and dequantize: the only floating-point arithmetic of a network.
 #include <algorithm>
 
+#include "core/integer/element_steps.h"
 #include "core/integer/kernels/kernel_call.h"
 #include "core/integer/kernels/wide.h"
 #include "core/integer/requant.h"
@@ -55,9 +56,18 @@ void RunQuantize(const KernelCall& call) {
 void RunDequantize(const KernelCall& call) {
   const TensorInfo& x = call.input_tensor(0);
   const int64_t elements = x.shape.elements();
+  const ElementSteps steps(x);
+  // One step for all: a single run.
+  const int64_t run = steps.channels() == 1 ? elements : steps.run();
   WithCodes(call, 0, [&](const auto* codes) {
-    for (int64_t i = 0; i < elements; ++i) {
-      call.out<float>()[i] = x.scale * static_cast<float>(codes[i] - x.zero_point);
+    size_t channel = 0;
+    for (int64_t begin = 0; begin < elements; begin += run) {
+      const float scale = steps.scale(channel);
+      const int32_t zero_point = steps.zero_point(channel);
+      for (int64_t i = begin; i < begin + run; ++i) {
+        call.out<float>()[i] = scale * static_cast<float>(codes[i] - zero_point);
+      }
+      channel = channel + 1 == steps.channels() ? 0 : channel + 1;
     }
   });
 }

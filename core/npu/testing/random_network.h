@@ -188,7 +188,20 @@ class RandomNetwork {
   }
 
   void Finish(int value) {
+    if (b_.info(value).dtype == DType::kInt8 && b_.random.Chance(50)) {
+      StepsByChannel(b_.random.Int(0, b_.shape(value).rank() - 1),
+                     b_.network.tensors[static_cast<size_t>(value)]);
+    }
     b_.Output(b_.Layer({value}, b_.shape(value), integer::DequantizeParams{}, DType::kFloat32));
+  }
+
+  // Codes of an output with steps and zero points of their own along `axis`.
+  void StepsByChannel(int64_t axis, integer::TensorInfo& info) {
+    info.channel_axis = axis;
+    for (int64_t i = 0; i < info.shape[axis]; ++i) {
+      info.channel_factors.push_back(1.0f / static_cast<float>(b_.random.Int(1, 64)));
+      info.channel_zero_points.push_back(static_cast<int32_t>(b_.random.Int(-128, 127)));
+    }
   }
 
   integer::testing::NetworkBuilder b_;

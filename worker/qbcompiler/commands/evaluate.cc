@@ -168,12 +168,16 @@ std::string LayerTable(std::vector<LayerMetrics> layers) {
   std::stable_sort(layers.begin(), layers.end(), [](const LayerMetrics& a, const LayerMetrics& b) {
     return a.sqnr_db < b.sqnr_db;
   });
-  std::string text = absl::StrFormat("\n%-40s %-20s %4s %10s %10s %10s\n", "layer, worst first",
-                                     "op", "bits", "single dB", "cosine", "entire dB");
+  std::string text =
+      absl::StrFormat("\n%-40s %-20s %4s %5s %10s %10s %10s\n", "layer, worst first", "op", "bits",
+                      "used", "single dB", "cosine", "entire dB");
   for (size_t i = 0; i < std::min(kRows, layers.size()); ++i) {
     const LayerMetrics& layer = layers[i];
-    absl::StrAppendFormat(&text, "%-40s %-20s %4d %10.2f %10.6f %10.2f\n", layer.name, layer.op,
-                          layer.activation_bits, layer.sqnr_db, layer.cosine, layer.entire_sqnr_db);
+    const std::string used =
+        layer.effective_bits.has_value() ? absl::StrFormat("%.1f", *layer.effective_bits) : "-";
+    absl::StrAppendFormat(&text, "%-40s %-20s %4d %5s %10.2f %10.6f %10.2f\n", layer.name, layer.op,
+                          layer.activation_bits, used, layer.sqnr_db, layer.cosine,
+                          layer.entire_sqnr_db);
   }
   if (layers.size() > kRows) {
     absl::StrAppendFormat(&text, "... and %d more (--json or --report has all)\n",
