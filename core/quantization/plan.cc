@@ -283,7 +283,8 @@ ValueScales QuantizationPlan::Scales(const CalibrationTable& table) const {
     groups.Add(ScaleSource(node), MemberOf(node, table));
   }
   for (const Node* node : values_) {
-    if (SharesOperands(node) && !region_.contains(node) && !table.channels.contains(node->id())) {
+    if (SharesOperands(node) && !(region_.contains(node) && OutputRegion::Moves(*node)) &&
+        !table.channels.contains(node->id())) {
       groups.ShareOperands(*node, [&](const Node* operand) { return ScaleSource(operand); });
     }
   }

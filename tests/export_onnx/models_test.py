@@ -68,7 +68,7 @@ class ModelsTest(unittest.TestCase):
         exported.save(model, self.folder / "m.onnx")
         data = self.folder / "data"
         data.mkdir()
-        random = np.random.default_rng(6)
+        random = np.random.default_rng(7)
         samples = [random.integers(0, 9, (1, 3, 12, 12)) for _ in range(6)]
         for i, sample in enumerate(samples):
             np.save(data / ("%04d.npy" % i), sample)

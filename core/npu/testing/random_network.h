@@ -197,6 +197,9 @@ class RandomNetwork {
 
   // Codes of an output with steps and zero points of their own along `axis`.
   void StepsByChannel(int64_t axis, integer::TensorInfo& info) {
+    if (!info.channel_factors.empty()) {
+      return;  // an output twice
+    }
     info.channel_axis = axis;
     for (int64_t i = 0; i < info.shape[axis]; ++i) {
       info.channel_factors.push_back(1.0f / static_cast<float>(b_.random.Int(1, 64)));
