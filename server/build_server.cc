@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 
 #include "core/base/status_macros.h"
 #include "server/auth/authenticator.h"
@@ -20,6 +21,7 @@
 #include "server/jobs/sqlite_database.h"
 #include "server/jobs/sqlite_retention.h"
 #include "server/jobs/sqlite_statistics.h"
+#include "server/listeners.h"
 #include "server/process/file_lock.h"
 #include "server/quota/disk_guard.h"
 #include "server/quota/tenant_gate.h"
@@ -41,14 +43,15 @@
 namespace qb::server {
 namespace {
 
-// Files that say who may call and how much.
-constexpr int64_t kFilesRefreshMs = 500;
+// How often health, and the files that say who may call and how much, are looked at.
+constexpr int64_t kRefreshMs = 500;
 
 JobServiceOptions MakeJobOptions(const ServerOptions& options) {
   JobServiceOptions job_options;
   job_options.limits = options.limits;
   job_options.targets = options.targets;
   job_options.retention = options.retention;
+  job_options.log = options.log;
   return job_options;
 }
 
@@ -70,21 +73,6 @@ qbc::v1::GetCapabilitiesResponse DescribeServer(const ServerOptions& options) {
   limits->set_max_queue_ttl_s(options.limits.max_queue_ttl_s);
   limits->set_max_threads(options.limits.max_threads);
   return fixed;
-}
-
-// Errors: InvalidArgument for what would let strangers in.
-absl::Status CheckOpenness(const ServerOptions& options, const ListenAddress& listen) {
-  if (listen.unix_path.empty() && !listen.loopback &&
-      !(options.tls.enabled() && options.require_credentials)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--listen: '", options.listen,
-                     "': refused: beyond this machine the server needs --tls-cert, --tls-key and "
-                     "--auth required"));
-  }
-  if (options.tls.enabled() && !listen.unix_path.empty()) {
-    return absl::InvalidArgumentError("--tls-cert: a unix socket has no TLS");
-  }
-  return absl::OkStatus();
 }
 
 // gRPC would take over the socket of a living server without a word.
@@ -124,24 +112,17 @@ SqliteDatabaseOptions MakeDatabaseOptions(const ServerOptions& options, ServerWa
 
 absl::StatusOr<Opened> OpenFiles(const ServerOptions& options) {
   Opened opened;
-  QB_ASSIGN_OR_RETURN(opened.listen, ParseListenAddress("--listen", options.listen));
-  QB_RETURN_IF_ERROR(CheckOpenness(options, opened.listen));
+  QB_ASSIGN_OR_RETURN(opened.listen, PlanClientListener(options));
   QB_RETURN_IF_ERROR(MakeFolders(options.data_dir));
   QB_ASSIGN_OR_RETURN(FileLock folder_lock,
                       FileLock::Take(options.data_dir + "/lock", "--data-dir is in use"));
   opened.locks.push_back(std::move(folder_lock));
   QB_RETURN_IF_ERROR(LockSocket("--listen", opened.listen, opened.locks));
   if (options.require_credentials) {
-    QB_ASSIGN_OR_RETURN(
-        opened.worker_listen,
-        ParseListenAddress("--worker-listen",
-                           options.worker_listen.empty()
-                               ? absl::StrCat("unix:", options.data_dir, "/worker.sock")
-                               : options.worker_listen));
+    QB_ASSIGN_OR_RETURN(opened.worker_listen, PlanWorkerListener(options));
     QB_RETURN_IF_ERROR(LockSocket("--worker-listen", opened.worker_listen, opened.locks));
   }
-  QB_ASSIGN_OR_RETURN(opened.limits,
-                      LimitBook::Create(options.limits_file, options.tenant_limits));
+  QB_ASSIGN_OR_RETURN(opened.limits, LimitBook::Create(options.limits_file, options.tenant_limits));
   opened.watch = std::make_unique<ServerWatch>();
   QB_ASSIGN_OR_RETURN(opened.database,
                       SqliteDatabase::Open(options.data_dir + "/qbc.db",
@@ -170,11 +151,12 @@ class BuiltServer final : public CompileServer {
   }
   const std::string& http_address() const override { return http_address_; }
 
-  void StopGivingWork() override {
+  void BeginDrain() override {
     watch_->draining = true;
+    UpdateHealth();
     dispatcher_.StopGivingWork();
-    for (GrpcListener* listener : Listeners()) {
-      listener->grpc->GetHealthCheckService()->SetServingStatus(false);
+    if (job_service_ != nullptr) {
+      job_service_->StopAccepting();
     }
   }
 
@@ -182,7 +164,7 @@ class BuiltServer final : public CompileServer {
     if (Listeners().empty()) {
       return;
     }
-    StopGivingWork();
+    BeginDrain();
     stopping_ = true;
     dispatcher_.Close();
     hub_.Close();
@@ -227,6 +209,7 @@ class BuiltServer final : public CompileServer {
 
   DispatcherOptions MakeDispatcherOptions() const {
     DispatcherOptions dispatch = options_.dispatch;
+    dispatch.log = options_.log;
     dispatch.running_limit = [this](const std::string& tenant) {
       return limits_->For(tenant).max_running_jobs;
     };
@@ -247,9 +230,12 @@ class BuiltServer final : public CompileServer {
         JobServiceParts{store_, access_, *blobs_, logs_, hub_, dispatcher_, gate_, overload_,
                         disk_, clock_},
         MakeJobOptions(options_));
-    blob_service_ = std::make_unique<BlobService>(*blobs_, access_, gate_, disk_, BlobServiceOptions());
-    worker_service_ =
-        std::make_unique<WorkerService>(store_, logs_, dispatcher_, clock_, WorkerServiceOptions());
+    blob_service_ =
+        std::make_unique<BlobService>(*blobs_, access_, gate_, disk_, BlobServiceOptions());
+    WorkerServiceOptions worker_options;
+    worker_options.log = options_.log;
+    worker_service_ = std::make_unique<WorkerService>(store_, logs_, dispatcher_, clock_,
+                                                      std::move(worker_options));
     server_info_ = std::make_unique<ServerInfo>(
         ServerInfoParts{dispatcher_, store_, blob_index_, *limits_}, DescribeServer(options_));
     grpc::EnableDefaultHealthCheckService(true);
@@ -302,13 +288,7 @@ class BuiltServer final : public CompileServer {
   }
 
   absl::Status ListenHttp() {
-    QB_ASSIGN_OR_RETURN(const ListenAddress listen,
-                        ParseListenAddress("--http-listen", options_.http_listen));
-    if (!listen.loopback) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--http-listen: '", options_.http_listen,
-                       "': expected 127.0.0.1:PORT or [::1]:PORT: it has no TLS"));
-    }
+    QB_ASSIGN_OR_RETURN(const ListenAddress listen, PlanHttpListener(options_));
     watch_->last_tick_ms = clock_.MonotonicMs();
     QB_RETURN_IF_ERROR(
         watch_->metrics.Start({&statistics_, &clock_, [this] { return dispatcher_.ListWorkers(); },
@@ -333,19 +313,9 @@ class BuiltServer final : public CompileServer {
 
   absl::Status ListenForWorkers(const ListenAddress& listen) {
     const bool by_reach = !listen.unix_path.empty() || !options_.worker_client_ca.empty();
-    TlsFiles tls;
-    if (listen.unix_path.empty()) {
-      tls = options_.tls;
-      tls.client_ca = options_.worker_client_ca;
-      if (!tls.enabled() && (!listen.loopback || by_reach)) {
-        return absl::InvalidArgumentError(
-            "--worker-listen: beyond this machine, and with --worker-client-ca, it needs "
-            "--tls-cert and --tls-key");
-      }
-    }
     auto listener = std::make_unique<GrpcListener>(
         listen, by_reach ? CallGate(WorkerCaller()) : CallGate(*authenticator_));
-    QB_ASSIGN_OR_RETURN(listener->credentials, MakeServerCredentials(tls));
+    QB_ASSIGN_OR_RETURN(listener->credentials, MakeServerCredentials(WorkerTls(options_, listen)));
     const RpcParts parts{pool_, listener->gate};
     listener->services.push_back(MakeWorkerRpc(*worker_service_, parts));
     listener->services.push_back(MakeBlobRpc(*blob_service_, parts));
@@ -365,6 +335,14 @@ class BuiltServer final : public CompileServer {
     return listeners;
   }
 
+  void UpdateHealth() {
+    absl::MutexLock lock(&health_mutex_);
+    const bool serving = watch_->Ready(options_.data_dir, options_.blobs.min_free_bytes).ok();
+    for (GrpcListener* listener : Listeners()) {
+      SetHealth(*listener, serving);
+    }
+  }
+
   void Tick() {
     dispatcher_.Tick();
     hub_.Tick();
@@ -372,7 +350,8 @@ class BuiltServer final : public CompileServer {
     watch_->last_tick_ms = now_ms;
     CollectIfDue(now_ms);
     if (now_ms >= next_refresh_ms_) {
-      next_refresh_ms_ = now_ms + kFilesRefreshMs;
+      next_refresh_ms_ = now_ms + kRefreshMs;
+      UpdateHealth();
       disk_.Refresh();
       NoteRefresh("credentials", authenticator_->Refresh(), last_refresh_);
       const absl::StatusOr<bool> limits = limits_->Refresh();
@@ -445,6 +424,7 @@ class BuiltServer final : public CompileServer {
   std::atomic<bool> collecting_ = false;
   absl::Status last_collection_;  // of the round that is under way
   std::atomic<bool> stopping_ = false;
+  absl::Mutex health_mutex_;               // one change of the health at a time
   std::unique_ptr<Ticker> ticker_;
   std::unique_ptr<HttpServer> http_;
   std::string http_address_;

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
-#include "core/base/log.h"
+#include "core/base/log_line.h"
 #include "server/blobs/attempt_logs.h"
 #include "server/blobs/blob_store.h"
 #include "server/dispatch/dispatcher.h"
@@ -61,7 +61,7 @@ struct ServerOptions {
   size_t max_queued_calls = 4096;
   // Timeouts are looked at this often. Default 50 ms.
   absl::Duration tick = absl::Milliseconds(50);
-  std::function<void(LogLevel, const std::string&)> log;
+  Log log;
   // The store can no longer promise anything; the program should end. Any thread, must not wait.
   std::function<void(const absl::Status&)> on_fatal;
 };
@@ -77,8 +77,9 @@ class CompileServer {
   virtual const std::string& worker_address() const = 0;
   // "http://127.0.0.1:8080", or "" without an HTTP listener.
   virtual const std::string& http_address() const = 0;
-  // Gives out no more work and says in its health that it is going.
-  virtual void StopGivingWork() = 0;
+  // Says in its health that it is going, gives out no more work and refuses new jobs; everything
+  // else goes on until Shutdown.
+  virtual void BeginDrain() = 0;
   // Ends open streams and waits, gives other calls up to `grace`, closes the store. Idempotent.
   virtual void Shutdown(absl::Duration grace) = 0;
 };

@@ -3,13 +3,16 @@
 #include <array>
 #include <filesystem>
 #include <random>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 
 #include "core/base/flags.h"
 #include "core/base/status_macros.h"
+#include "server/rpc/listen_address.h"
 
 namespace qb::server {
 namespace {
@@ -87,6 +90,15 @@ constexpr auto kFlags = std::to_array<FlagDef>({
      "goes on. Default: a tenth of the disk, at most 5120."},
     {"max-delay", 0, FlagKind::kValue, "DURATION",
      "New jobs are refused while the server is more than this behind. 10ms to 60s, default 1s."},
+    {"drain-delay", 0, FlagKind::kValue, "DURATION",
+     "After SIGTERM: how long the server goes on for those who have not noticed yet, while its "
+     "health says that it is going and new jobs are refused. 0 to 10m. Default: 5s; 0 on a unix "
+     "socket and on 127.0.0.1."},
+    {"log-format", 0, FlagKind::kValue, "FORMAT",
+     "Of the lines on standard error: text (default), or json, one object a line."},
+    {"check-config", 0, FlagKind::kSwitch, "",
+     "Look at flags, files, folders and the database, say everything that is wrong, and exit: 0 "
+     "when the server could start, 2 when not. Changes nothing; a server may be running."},
     {"help", 'h', FlagKind::kSwitch, "", "Print this and exit."},
     {"version", 0, FlagKind::kSwitch, "",
      "Print the versions of the program and of SQLite and exit."},
@@ -114,7 +126,31 @@ absl::Status ReadMs(const ParsedFlags& flags, absl::string_view name, absl::Dura
   return absl::OkStatus();
 }
 
-absl::Status ReadRetention(const ParsedFlags& flags, ServerOptions& server) {
+// Collects what is wrong with several flags.
+class Problems {
+ public:
+  void Note(const absl::Status& status) {
+    if (!status.ok()) {
+      texts_.push_back(std::string(status.message()));
+    }
+  }
+  template <typename T>
+  void Take(absl::StatusOr<T> value, T& out) {
+    Note(value.status());
+    if (value.ok()) {
+      out = *std::move(value);
+    }
+  }
+  absl::Status ToStatus() const {
+    return texts_.empty() ? absl::OkStatus()
+                          : absl::InvalidArgumentError(absl::StrJoin(texts_, "\n"));
+  }
+
+ private:
+  std::vector<std::string> texts_;
+};
+
+void ReadRetention(const ParsedFlags& flags, ServerOptions& server, Problems& problems) {
   constexpr absl::Duration kTenYears = absl::Hours(87'600);
   struct Kept {
     absl::string_view flag;
@@ -126,64 +162,88 @@ absl::Status ReadRetention(const ParsedFlags& flags, ServerOptions& server) {
                            Kept{"keep-cancelled", &policy.cancelled_ms},
                            Kept{"keep-results", &policy.results_ms},
                            Kept{"keep-unused", &policy.unused_ms}}) {
-    QB_RETURN_IF_ERROR(ReadMs(flags, kept.flag, absl::Seconds(1), kTenYears, *kept.ms));
+    problems.Note(ReadMs(flags, kept.flag, absl::Seconds(1), kTenYears, *kept.ms));
   }
-  QB_RETURN_IF_ERROR(ReadMs(flags, "collect-interval", absl::Milliseconds(100), kDay,
-                            server.collect_interval_ms));
-  QB_ASSIGN_OR_RETURN(const int min_free_mib, flags.GetInt("min-free-mib", 0, 1, 1 << 30));
+  problems.Note(ReadMs(flags, "collect-interval", absl::Milliseconds(100), kDay,
+                       server.collect_interval_ms));
+  int min_free_mib = 0;
+  problems.Take(flags.GetInt("min-free-mib", 0, 1, 1 << 30), min_free_mib);
   server.min_free_bytes = int64_t{min_free_mib} << 20;
-  return absl::OkStatus();
 }
 
-absl::Status ReadNumbers(const ParsedFlags& flags, ServerFlags& out) {
+void ReadNumbers(const ParsedFlags& flags, ServerFlags& out, Problems& problems) {
   ServerOptions& server = out.server;
-  QB_ASSIGN_OR_RETURN(out.local_workers, flags.GetInt("local-workers", 0, 0, kMaxLocalWorkers));
-  QB_RETURN_IF_ERROR(
+  problems.Take(flags.GetInt("local-workers", 0, 0, kMaxLocalWorkers), out.local_workers);
+  problems.Note(
       ReadMs(flags, "lease-ttl", absl::Milliseconds(100), kDay, server.dispatch.lease_ttl_ms));
-  QB_RETURN_IF_ERROR(ReadMs(flags, "cancel-grace", absl::Milliseconds(100), kDay,
-                            server.dispatch.cancel_grace_ms));
-  QB_RETURN_IF_ERROR(ReadMs(flags, "retry-base", absl::Milliseconds(1), absl::Seconds(60),
-                            server.store.retry.base_wait_ms));
-  QB_ASSIGN_OR_RETURN(server.store.retry.max_losses, flags.GetInt("max-losses", 5, 0, 1000));
+  problems.Note(ReadMs(flags, "cancel-grace", absl::Milliseconds(100), kDay,
+                       server.dispatch.cancel_grace_ms));
+  problems.Note(ReadMs(flags, "retry-base", absl::Milliseconds(1), absl::Seconds(60),
+                       server.store.retry.base_wait_ms));
+  problems.Take(flags.GetInt("max-losses", 5, 0, 1000), server.store.retry.max_losses);
   if (server.require_credentials) {
     server.tenant_limits = SharedServerLimits();
   }
-  QB_ASSIGN_OR_RETURN(server.tenant_limits.max_queued_jobs,
-                      flags.GetInt("max-queued-jobs", 10'000, 1, 10'000'000));
-  QB_RETURN_IF_ERROR(ReadRetention(flags, server));
+  int max_queued = 10'000;
+  problems.Take(flags.GetInt("max-queued-jobs", max_queued, 1, 10'000'000), max_queued);
+  server.tenant_limits.max_queued_jobs = max_queued;
+  ReadRetention(flags, server, problems);
   server.limits_file = flags.Has("limits") ? Absolute(flags.Get("limits")) : "";
   int64_t max_delay_ms = absl::ToInt64Milliseconds(server.overload.max_delay);
-  QB_RETURN_IF_ERROR(
+  problems.Note(
       ReadMs(flags, "max-delay", absl::Milliseconds(10), absl::Seconds(60), max_delay_ms));
   server.overload.max_delay = absl::Milliseconds(max_delay_ms);
-  return absl::OkStatus();
 }
 
-absl::Status ReadAccess(const ParsedFlags& flags, ServerOptions& server) {
+void ReadAccess(const ParsedFlags& flags, ServerOptions& server, Problems& problems) {
   const std::string how = flags.Has("auth")                          ? flags.Get("auth")
                           : absl::StartsWith(server.listen, "unix:") ? "none"
                                                                      : "required";
   if (how != "none" && how != "required") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--auth: '", how, "': expected none or required"));
+    problems.Note(
+        absl::InvalidArgumentError(absl::StrCat("--auth: '", how, "': expected none or required")));
   }
   server.require_credentials = how == "required";
   server.tls.certificate_chain = flags.Get("tls-cert");
   server.tls.private_key = flags.Get("tls-key");
   server.tls.client_ca = flags.Get("tls-client-ca");
   if (flags.Has("tls-cert") != flags.Has("tls-key")) {
-    return absl::InvalidArgumentError("--tls-cert and --tls-key: expected both or neither");
+    problems.Note(absl::InvalidArgumentError("--tls-cert and --tls-key: expected both or neither"));
   }
   if (flags.Has("tls-client-ca") && !flags.Has("tls-cert")) {
-    return absl::InvalidArgumentError("--tls-client-ca: needs --tls-cert and --tls-key");
+    problems.Note(absl::InvalidArgumentError("--tls-client-ca: needs --tls-cert and --tls-key"));
   }
   server.worker_listen = flags.Get("worker-listen");
   server.worker_client_ca = flags.Get("worker-client-ca");
   if (!server.require_credentials &&
       (flags.Has("worker-listen") || flags.Has("worker-client-ca"))) {
-    return absl::InvalidArgumentError("--worker-listen: needs --auth required");
+    problems.Note(absl::InvalidArgumentError("--worker-listen: needs --auth required"));
   }
-  return absl::OkStatus();
+}
+
+absl::StatusOr<absl::Duration> DrainDelay(const ParsedFlags& flags, const std::string& listen) {
+  if (!flags.Has("drain-delay")) {
+    const absl::StatusOr<ListenAddress> address = ParseListenAddress("--listen", listen);
+    const bool beyond = address.ok() && address->unix_path.empty() && !address->loopback;
+    return beyond ? absl::Seconds(5) : absl::ZeroDuration();
+  }
+  const std::string text = flags.Get("drain-delay");
+  if (text == "0" || text == "0s") {
+    return absl::ZeroDuration();
+  }
+  int64_t ms = 0;
+  QB_RETURN_IF_ERROR(ReadMs(flags, "drain-delay", absl::Milliseconds(1), absl::Minutes(10), ms));
+  return absl::Milliseconds(ms);
+}
+
+void ReadTargets(const ParsedFlags& flags, ServerOptions& server, Problems& problems) {
+  server.targets = BuiltInTargets();
+  if (flags.Has("targets")) {
+    server.targets = absl::StrSplit(flags.Get("targets"), ',', absl::SkipEmpty());
+    if (server.targets.empty()) {
+      problems.Note(absl::InvalidArgumentError("--targets: expected names, comma separated"));
+    }
+  }
 }
 
 }  // namespace
@@ -201,22 +261,24 @@ absl::StatusOr<ServerFlags> ParseServerFlags(absl::Span<const std::string> argum
     return absl::InvalidArgumentError(
         absl::StrCat("'", flags.positionals()[0], "': expected flags only; see --help"));
   }
+  Problems problems;
   if (flags.Get("data-dir").empty()) {
-    return absl::InvalidArgumentError("--data-dir: expected the folder that holds the jobs");
+    problems.Note(
+        absl::InvalidArgumentError("--data-dir: expected the folder that holds the jobs"));
+  } else {
+    out.server.data_dir = Absolute(flags.Get("data-dir"));
   }
-  out.server.data_dir = Absolute(flags.Get("data-dir"));
+  out.check_config = flags.Has("check-config");
   out.server.listen = flags.Has("listen") ? flags.Get("listen")
                                           : absl::StrCat("unix:", out.server.data_dir, "/qbc.sock");
-  QB_RETURN_IF_ERROR(ReadAccess(flags, out.server));
-  out.server.targets = BuiltInTargets();
-  if (flags.Has("targets")) {
-    out.server.targets = absl::StrSplit(flags.Get("targets"), ',', absl::SkipEmpty());
-    if (out.server.targets.empty()) {
-      return absl::InvalidArgumentError("--targets: expected names, comma separated");
-    }
-  }
+  ReadAccess(flags, out.server, problems);
+  ReadTargets(flags, out.server, problems);
   out.server.store.seed = std::random_device()();
-  QB_RETURN_IF_ERROR(ReadNumbers(flags, out));
+  ReadNumbers(flags, out, problems);
+  problems.Take(DrainDelay(flags, out.server.listen), out.drain_delay);
+  problems.Take(
+      ParseLogFormat("--log-format", flags.Has("log-format") ? flags.Get("log-format") : "text"),
+      out.log_format);
   out.worker_binary = flags.Has("worker-binary") ? Absolute(flags.Get("worker-binary"))
                                                  : absl::StrCat(own_folder, "/qbc-worker");
   out.compiler_binary = flags.Has("compiler-binary") ? Absolute(flags.Get("compiler-binary"))
@@ -225,16 +287,21 @@ absl::StatusOr<ServerFlags> ParseServerFlags(absl::Span<const std::string> argum
   out.server.http_listen = flags.Get("http-listen");
   out.http_port_file = flags.Get("http-port-file");
   if (!out.http_port_file.empty() && out.server.http_listen.empty()) {
-    return absl::InvalidArgumentError("--http-port-file: expected --http-listen beside it");
+    problems.Note(absl::InvalidArgumentError("--http-port-file: expected --http-listen beside it"));
   }
+  QB_RETURN_IF_ERROR(problems.ToStatus());
   return out;
 }
 
 std::string ServerUsage() {
   return absl::StrCat(
       "Usage: qbc-server --data-dir DIR [flags]\n"
-      "       qbc-server token create|list|revoke --data-dir DIR [flags]\n\n"
-      "The server of the compile service. SIGTERM ends it in order: exit code 0.\n\n",
+      "       qbc-server --check-config --data-dir DIR [flags]\n"
+      "       qbc-server token create|list|revoke --data-dir DIR [flags]\n"
+      "       qbc-server backup --data-dir DIR --output DIR\n"
+      "       qbc-server doctor [--data-dir DIR] [flags]\n\n"
+      "The server of the compile service. SIGTERM ends it in order, with exit code 0; a second one "
+      "at once.\n\n",
       FormatFlags(kFlags, 100));
 }
 

@@ -63,6 +63,27 @@ TEST(ServerFlags, RefusesWithTheNameOfTheFlag) {
   }
 }
 
+TEST(ServerFlags, TellsAllMistakesAtOnce) {
+  const auto flags = Parse({"--lease-ttl=soon", "--max-losses=-1", "--targets=,",
+                            "--http-port-file=/p", "--auth=perhaps", "--log-format=xml"});
+  for (const char* name : {"--data-dir", "lease-ttl", "max-losses", "--targets", "--http-port-file",
+                           "--auth", "--log-format"}) {
+    EXPECT_THAT(std::string(flags.status().message()), HasSubstr(name));
+  }
+}
+
+TEST(ServerFlags, DrainsLongerWhereLoadIsBalanced) {
+  EXPECT_EQ(Parse({"--data-dir=/d"})->drain_delay, absl::ZeroDuration());
+  EXPECT_EQ(Parse({"--data-dir=/d", "--listen=127.0.0.1:1"})->drain_delay, absl::ZeroDuration());
+  EXPECT_EQ(
+      Parse({"--data-dir=/d", "--listen=0.0.0.0:1", "--tls-cert=c", "--tls-key=k"})->drain_delay,
+      absl::Seconds(5));
+  EXPECT_EQ(Parse({"--data-dir=/d", "--drain-delay=3s"})->drain_delay, absl::Seconds(3));
+  EXPECT_EQ(Parse({"--data-dir=/d", "--listen=0.0.0.0:1", "--drain-delay=0"})->drain_delay,
+            absl::ZeroDuration());
+  EXPECT_FALSE(Parse({"--data-dir=/d", "--drain-delay=1h"}).ok());
+}
+
 TEST(ServerFlags, HelpNeedsNothingElse) {
   QB_ASSERT_OK_AND_ASSIGN(const ServerFlags flags, Parse({"--help"}));
   EXPECT_TRUE(flags.help);

@@ -21,6 +21,8 @@ struct Command {
   absl::string_view help;     // paragraphs and examples, as they are printed
   absl::Span<const FlagDef> flags;
   CommandFunction run;  // null: not supported yet
+  // Whether it needs to know which server is meant: the others work with settings that are broken.
+  bool asks_server = true;
 };
 
 // In the order of `qbc --help`.
@@ -36,11 +38,14 @@ const Command& WatchCommand();
 const Command& WaitCommand();
 const Command& LogsCommand();
 const Command& CancelCommand();
+const Command& RetryCommand();
 const Command& DownloadCommand();
 const Command& ShareCommand();
+const Command& BlobCommand();
 const Command& StatusCommand();
 const Command& LoginCommand();
 const Command& WhoamiCommand();
+const Command& ContextCommand();
 const Command& CompletionCommand();
 const Command& VersionCommand();
 

@@ -15,6 +15,7 @@
 #include "client/cli/exit_code.h"
 #include "client/cli/follow.h"
 #include "client/cli/job_flags.h"
+#include "client/cli/job_text.h"
 #include "client/cli/json_form.h"
 #include "client/cli/local_compiler.h"
 #include "client/cli/printable.h"
@@ -110,7 +111,9 @@ absl::StatusOr<int> RunCompile(const ParsedFlags& flags, Session& session) {
   const std::string output = flags.Has("output") ? flags.Get("output") : DefaultOutput(plan.model);
   QB_RETURN_IF_ERROR(CheckOutput(output));
   QB_ASSIGN_OR_RETURN(const qbc::v1::Job submitted, UploadAndSubmit(plan, session));
-  session.view().Say(absl::StrCat("job ", PrintableLine(submitted.id())));
+  const std::string shared = SharedWork(submitted);
+  session.view().Say(absl::StrCat("job ", PrintableLine(submitted.id()),
+                                  shared.empty() ? "" : absl::StrCat(": ", shared)));
   QB_ASSIGN_OR_RETURN(const qbc::v1::Job job,
                       FollowJob(session, submitted.id(), 0, timeout - (absl::Now() - begin)));
   return Conclude(session, job, output, begin);

@@ -24,11 +24,16 @@ CompletedProgram Program() {
     }
     if (command.name == "completion") {
       completed.words = {"bash", "zsh", "fish"};
+    } else if (command.name == "context") {
+      completed.words = {"list", "show", "set", "use", "clear", "remove"};
+    } else if (command.name == "blob") {
+      completed.words = {"put", "get", "check"};
     }
   }
   // Targets and presets are the server's to know.
   program.values = {{"device", {"gpu", "cpu"}},
                     {"progress", {"auto", "plain", "none"}},
+                    {"cache", {"use", "refresh", "bypass"}},
                     {"inference-scheme", {"single", "multi", "global4", "global8", "all"}}};
   return program;
 }
@@ -62,6 +67,7 @@ Examples:
 )help",
       .flags = {},
       .run = RunCompletion,
+      .asks_server = false,
   };
   return command;
 }

@@ -9,6 +9,7 @@
 
 #include "client/cli/exit_code.h"
 #include "client/cli/printable.h"
+#include "client/cli/work_flags.h"
 #include "client/cpp/job_files.h"
 #include "client/cpp/random_id.h"
 #include "client/cpp/upload.h"
@@ -130,6 +131,7 @@ absl::Status AddSettings(const ParsedFlags& flags, qbc::v1::JobSpec& spec) {
   }
   spec.mutable_config()->set_preset(flags.Get("config-preset"));
   spec.mutable_config()->set_overrides_json(Overrides(flags));
+  QB_RETURN_IF_ERROR(ApplyWorkFlags(flags, spec));
   return AddLabels(flags, spec);
 }
 
@@ -198,7 +200,14 @@ absl::Status Upload(const JobPlan& plan, Connection& connection, Session& sessio
 
 }  // namespace
 
-absl::Span<const FlagDef> JobFlags() { return kJobFlags; }
+absl::Span<const FlagDef> JobFlags() {
+  static const std::vector<FlagDef> flags = [] {
+    std::vector<FlagDef> all(kJobFlags.begin(), kJobFlags.end());
+    all.insert(all.end(), WorkFlags().begin(), WorkFlags().end());
+    return all;
+  }();
+  return flags;
+}
 
 absl::Status SaveSettings(const std::string& resolved, const std::string& path) {
   if (path.empty()) {

@@ -33,6 +33,9 @@ std::string Detail(const qbc::v1::Job& job) {
   if (!job.wait_reason().empty()) {
     return PrintableLine(job.wait_reason());
   }
+  if (job.cache_hit()) {
+    return "stored result";
+  }
   if (job.state() == qbc::v1::JOB_STATE_RUNNING && job.has_progress()) {
     return absl::StrFormat("%s %.0f %%", PrintableLine(job.progress().phase()),
                            job.progress().fraction() * 100.0);
@@ -48,6 +51,12 @@ void AddLine(std::string& block, absl::string_view key, absl::string_view value)
 
 }  // namespace
 
+std::string SharedWork(const qbc::v1::Job& job) {
+  return job.cache_hit() ? "a stored result of the same work"
+         : job.joined()  ? "joined the same work of another job"
+                         : "";
+}
+
 std::string JobBlock(const qbc::v1::Job& job) {
   std::string block;
   AddLine(block, "id", PrintableLine(job.id()));
@@ -59,6 +68,7 @@ std::string JobBlock(const qbc::v1::Job& job) {
   AddLine(block, "started", job.has_start_time() ? FormatTime(job.start_time()) : "");
   AddLine(block, "finished", job.has_finish_time() ? FormatTime(job.finish_time()) : "");
   AddLine(block, "ran for", job.has_finish_time() ? RunTime(job, absl::InfinitePast()) : "");
+  AddLine(block, "shared", SharedWork(job));
   AddLine(block, "attempts", absl::StrCat(job.attempt_count()));
   AddLine(block, "worker", PrintableLine(job.worker_id()));
   AddLine(block, "compiler", PrintableLine(job.compiler_build()));

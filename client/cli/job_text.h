@@ -10,6 +10,9 @@
 
 namespace qb::client {
 
+// Whose work the job shares, in words; "" when it has work of its own.
+std::string SharedWork(const qbc::v1::Job& job);
+
 // One "key: value" line a field that is set.
 std::string JobBlock(const qbc::v1::Job& job);
 

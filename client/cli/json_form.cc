@@ -73,6 +73,12 @@ void SetText(Json& json, absl::string_view key, const std::string& value) {
   }
 }
 
+std::string PolicyName(qbc::v1::CachePolicy policy) {
+  absl::string_view name = qbc::v1::CachePolicy_Name(policy);
+  absl::ConsumePrefix(&name, "CACHE_POLICY_");
+  return absl::AsciiStrToLower(name);
+}
+
 Json SpecToJson(const qbc::v1::JobSpec& spec) {
   Json json = Json::Object();
   SetText(json, "target_device", spec.target_device());
@@ -83,6 +89,16 @@ Json SpecToJson(const qbc::v1::JobSpec& spec) {
     json.Set("overrides", Embedded(spec.config().overrides_json()));
   }
   json.Set("threads", spec.threads()).Set("priority", spec.priority());
+  if (spec.cache_policy() != qbc::v1::CACHE_POLICY_UNSPECIFIED) {
+    json.Set("cache", PolicyName(spec.cache_policy()));
+  }
+  if (spec.has_resources()) {
+    json.Set("resources", Json::Object()
+                              .Set("cpus", spec.resources().cpus())
+                              .Set("memory_bytes", spec.resources().memory_bytes())
+                              .Set("gpus", spec.resources().gpus())
+                              .Set("scratch_bytes", spec.resources().scratch_bytes()));
+  }
   if (!spec.labels().empty()) {
     Json labels = Json::Object();
     std::map<std::string, std::string> ordered(spec.labels().begin(), spec.labels().end());
@@ -130,6 +146,8 @@ Json JobToJson(const qbc::v1::Job& job) {
   if (job.has_finish_time()) {
     json.Set("finish_time", FormatTime(job.finish_time()));
   }
+  json.Set("cache_hit", job.cache_hit()).Set("joined", job.joined());
+  SetText(json, "traceparent", job.traceparent());
   json.Set("attempts", job.attempt_count()).Set("last_event_seq", job.last_event_seq());
   if (job.has_progress()) {
     json.Set("progress", ProgressToJson(job.progress()));

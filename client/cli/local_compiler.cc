@@ -12,8 +12,9 @@ namespace qb::client {
 namespace {
 
 // Flags that only a server gives a meaning to.
-constexpr std::array<absl::string_view, 7> kServerOnly = {
-    "local", "timeout", "priority", "label", "run-timeout", "queue-timeout", "server"};
+constexpr std::array<absl::string_view, 12> kServerOnly = {
+    "local",  "timeout", "priority", "label",  "run-timeout", "queue-timeout",
+    "server", "cache",   "cpus",     "memory", "gpus",        "scratch"};
 
 }  // namespace
 

@@ -95,7 +95,8 @@ int RunCommand(const Command& command, absl::Span<const std::string> arguments,
     *environment.out << HelpOf(command, environment.columns) << std::flush;
     return kExitOk;
   }
-  const absl::StatusOr<std::unique_ptr<Session>> session = Session::Create(environment, *flags);
+  const absl::StatusOr<std::unique_ptr<Session>> session =
+      Session::Create(environment, *flags, command.asks_server);
   if (!session.ok()) {
     return FailUsage(environment, session.status());
   }

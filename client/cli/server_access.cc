@@ -9,11 +9,13 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "client/cli/contexts.h"
 #include "client/cli/exit_code.h"
 #include "core/base/atomic_file.h"
 #include "core/base/json.h"
 #include "core/base/secret_file.h"
 #include "core/base/status_macros.h"
+#include "core/base/traceparent.h"
 
 namespace qb::client {
 namespace {
@@ -22,9 +24,12 @@ constexpr int64_t kMaxStoredBytes = 1 << 20;
 
 constexpr auto kFlags = std::to_array<FlagDef>({
     {"server", 0, FlagKind::kValue, "ADDRESS",
-     "The compile server: unix:/path, /path or host:port. Default: $QBC_SERVER, else the socket "
-     "qbc.sock in $XDG_RUNTIME_DIR (in /tmp/qbc-<uid> without that). Other hosts than this machine "
-     "are called with TLS."},
+     "The compile server: unix:/path, /path or host:port. Default: $QBC_SERVER, else that of the "
+     "context in use, else the socket qbc.sock in $XDG_RUNTIME_DIR (in /tmp/qbc-<uid> without "
+     "that). Other hosts than this machine are called with TLS."},
+    {"context", 0, FlagKind::kValue, "NAME",
+     "Use the server and the files of this context (see qbc context). Default: $QBC_CONTEXT, else "
+     "the one in use; not looked at when --server or $QBC_SERVER names a server."},
     {"token-file", 0, FlagKind::kValue, "FILE",
      "Token for the server, mode 0600. Default: $QBC_TOKEN_FILE, $QBC_TOKEN, or what qbc login "
      "stored."},
@@ -60,13 +65,16 @@ absl::StatusOr<Json> ReadStored(const CliEnvironment& environment) {
 }
 
 absl::Status ReadToken(const CliEnvironment& environment, const ParsedFlags& flags,
-                       const Json& stored, ServerAccess& access) {
-  if (const std::string file = Choose(environment, flags, "token-file", "QBC_TOKEN_FILE");
-      !file.empty()) {
+                       const NamedContext& context, const Json& stored, ServerAccess& access) {
+  std::string file = Choose(environment, flags, "token-file", "QBC_TOKEN_FILE");
+  access.token = file.empty() ? environment.get_env("QBC_TOKEN") : "";
+  if (file.empty() && access.token.empty()) {
+    file = context.token_file;
+  }
+  if (!file.empty()) {
     QB_ASSIGN_OR_RETURN(access.token, ReadSecretFile(file));
     return absl::OkStatus();
   }
-  access.token = environment.get_env("QBC_TOKEN");
   if (access.token.empty()) {
     access.token = stored["token"].as_string();
   }
@@ -92,10 +100,15 @@ std::string ServerAddress(const CliEnvironment& environment, const std::string& 
 absl::StatusOr<ServerAccess> ChooseAccess(const CliEnvironment& environment,
                                           const ParsedFlags& flags) {
   ServerAccess access;
-  access.address = ServerAddress(environment, flags.Get("server"));
+  QB_ASSIGN_OR_RETURN(const NamedContext context, ChooseContext(environment, flags));
+  const bool own = flags.Get("server").empty() && !context.server.empty();
+  access.address = own ? context.server : ServerAddress(environment, flags.Get("server"));
+  if (const std::string trace = environment.get_env("TRACEPARENT"); IsTraceparent(trace)) {
+    access.traceparent = trace;
+  }
   QB_ASSIGN_OR_RETURN(const Json all, ReadStored(environment));
   const Json& stored = all[access.address];
-  QB_RETURN_IF_ERROR(ReadToken(environment, flags, stored, access));
+  QB_RETURN_IF_ERROR(ReadToken(environment, flags, context, stored, access));
   const std::array<std::pair<const char*, std::string*>, 3> files = {{
       {"ca", &access.tls_ca},
       {"cert", &access.tls_cert},
@@ -108,6 +121,11 @@ absl::StatusOr<ServerAccess> ChooseAccess(const CliEnvironment& environment,
                                                              : "QBC_TLS_KEY";
     *value = Choose(environment, flags, absl::StrCat("tls-", name), variable);
     if (value->empty()) {
+      *value = is_ca                       ? context.tls_ca
+               : value == &access.tls_cert ? context.tls_cert
+                                           : context.tls_key;
+    }
+    if (value->empty()) {
       *value = stored[absl::StrCat("tls_", name)].as_string();
     }
   }
@@ -118,12 +136,7 @@ absl::StatusOr<ServerAccess> ChooseAccess(const CliEnvironment& environment,
 }
 
 std::string StoredAccessPath(const CliEnvironment& environment) {
-  std::string folder = environment.get_env("XDG_CONFIG_HOME");
-  if (folder.empty()) {
-    const std::string home = environment.get_env("HOME");
-    folder = home.empty() ? "" : absl::StrCat(home, "/.config");
-  }
-  return folder.empty() ? "" : absl::StrCat(folder, "/qbc/credentials.json");
+  return ConfigFile(environment, "credentials.json");
 }
 
 absl::Status StoreAccess(const CliEnvironment& environment, const ServerAccess& access) {

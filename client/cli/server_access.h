@@ -12,14 +12,15 @@
 
 namespace qb::client {
 
-// --server, --token-file, --tls-ca, --tls-cert, --tls-key.
+// --server, --context, --token-file, --tls-ca, --tls-cert, --tls-key.
 absl::Span<const FlagDef> AccessFlags();
 
 // The address of the server: the flag, QBC_SERVER, or the socket in the user's runtime folder.
 std::string ServerAddress(const CliEnvironment& environment, const std::string& flag);
 
 // Each part from its flag, else its variable (QBC_TOKEN_FILE, QBC_TOKEN, QBC_TLS_CA, QBC_TLS_CERT,
-// QBC_TLS_KEY), else from what was stored for this server. Errors: usage; those of the files.
+// QBC_TLS_KEY), else from the context, else from what was stored for this server. The trace context
+// is that of TRACEPARENT. Errors: usage; those of the files.
 absl::StatusOr<ServerAccess> ChooseAccess(const CliEnvironment& environment,
                                           const ParsedFlags& flags);
 

@@ -71,12 +71,16 @@ void PrintError(const CliEnvironment& environment, absl::string_view code,
 }
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Create(const CliEnvironment& environment,
-                                                         const ParsedFlags& flags) {
+                                                         const ParsedFlags& flags,
+                                                         bool asks_server) {
   const bool json = flags.Has("json");
   QB_ASSIGN_OR_RETURN(const ViewKind kind, ChooseView(environment, flags.Get("progress"), json));
   RetryPolicy retry = environment.retry;
   QB_ASSIGN_OR_RETURN(retry.budget, flags.GetDuration("connect-timeout", retry.budget));
-  QB_ASSIGN_OR_RETURN(ServerAccess access, ChooseAccess(environment, flags));
+  ServerAccess access;
+  if (asks_server) {
+    QB_ASSIGN_OR_RETURN(access, ChooseAccess(environment, flags));
+  }
   return std::unique_ptr<Session>(new Session(environment, json, std::move(access), retry,
                                               CreateProgressView(kind, environment)));
 }

@@ -26,9 +26,10 @@ std::vector<FlagDef> SharedFlags();
 // One run of one command. One thread, but for the callbacks of uploads, which are serialized here.
 class Session {
  public:
-  // Errors: usage.
+  // Without `asks_server` access() is empty. Errors: usage.
   static absl::StatusOr<std::unique_ptr<Session>> Create(const CliEnvironment& environment,
-                                                         const ParsedFlags& flags);
+                                                         const ParsedFlags& flags,
+                                                         bool asks_server = true);
 
   const CliEnvironment& environment() const { return environment_; }
   bool json() const { return json_; }

@@ -30,6 +30,7 @@ const Command& VersionCommand() {
       .help = "",
       .flags = {},
       .run = RunVersion,
+      .asks_server = false,
   };
   return command;
 }

@@ -12,11 +12,14 @@
 namespace qb::client {
 namespace {
 
+constexpr int64_t kUnknownSize = -1;
+
 // A download under way: what has arrived is in `file` and in `digest`.
 struct Arrival {
   AtomicFile file;
   Sha256 digest;
   int64_t size_bytes = 0;
+  bool complete = false;
 };
 
 absl::Status Append(const qbc::v1::ReadBlobResponse& response, int64_t expected_bytes,
@@ -26,7 +29,7 @@ absl::Status Append(const qbc::v1::ReadBlobResponse& response, int64_t expected_
                                             " where ", arrival.size_bytes, " was next"));
   }
   const auto size = static_cast<int64_t>(response.data().size());
-  if (size > expected_bytes - arrival.size_bytes) {
+  if (expected_bytes != kUnknownSize && size > expected_bytes - arrival.size_bytes) {
     return absl::DataLossError(
         absl::StrCat("the server sent more than the ", expected_bytes, " bytes of the artifact"));
   }
@@ -51,7 +54,9 @@ absl::Status ReadOnce(Connection& connection, const qbc::v1::Artifact& artifact,
         }
         return appended;
       }));
-  return arrival.size_bytes == artifact.size_bytes()
+  arrival.complete =
+      artifact.size_bytes() == kUnknownSize || arrival.size_bytes == artifact.size_bytes();
+  return arrival.complete
              ? absl::OkStatus()
              : absl::UnavailableError(absl::StrCat("the server sent ", arrival.size_bytes, " of ",
                                                    artifact.size_bytes(), " bytes"));
@@ -63,8 +68,9 @@ absl::Status DownloadArtifact(Connection& connection, const qbc::v1::Artifact& a
                               const std::string& path, const DownloadListener& listener) {
   QB_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
   Arrival arrival = {std::move(file), Sha256()};
+  arrival.complete = artifact.size_bytes() == 0;
   Backoff backoff = connection.NewBackoff();
-  while (arrival.size_bytes < artifact.size_bytes()) {
+  while (!arrival.complete) {
     const int64_t before = arrival.size_bytes;
     const absl::Status status = ReadOnce(connection, artifact, listener, arrival);
     if (arrival.size_bytes > before) {
@@ -77,9 +83,17 @@ absl::Status DownloadArtifact(Connection& connection, const qbc::v1::Artifact& a
   const std::string digest = arrival.digest.FinishHex();
   if (digest != artifact.sha256()) {
     return absl::DataLossError(absl::StrCat("the downloaded bytes have SHA-256 ", digest,
-                                            ", the job's result has ", artifact.sha256()));
+                                            ", what was asked for has ", artifact.sha256()));
   }
   return arrival.file.Commit();
+}
+
+absl::Status DownloadBlob(Connection& connection, const std::string& sha256,
+                          const std::string& path) {
+  qbc::v1::Artifact blob;
+  blob.set_sha256(sha256);
+  blob.set_size_bytes(kUnknownSize);
+  return DownloadArtifact(connection, blob, path, nullptr);
 }
 
 }  // namespace qb::client

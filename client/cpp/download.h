@@ -25,4 +25,8 @@ using DownloadListener = std::function<void(int64_t done_bytes, int64_t total_by
 absl::Status DownloadArtifact(Connection& connection, const qbc::v1::Artifact& artifact,
                               const std::string& path, const DownloadListener& listener);
 
+// The same for a blob whose size the caller does not know.
+absl::Status DownloadBlob(Connection& connection, const std::string& sha256,
+                          const std::string& path);
+
 }  // namespace qb::client

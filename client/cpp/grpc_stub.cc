@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
@@ -48,18 +49,32 @@ bool IsBrokenTransport(const grpc::Status& status) {
 constexpr std::chrono::seconds kConnectWait(1);
 constexpr int64_t kMaxPemBytes = int64_t{4} << 20;
 
+using Metadata = std::vector<std::pair<std::string, std::string>>;
+
+// What every call of a caller carries.
+Metadata MetadataOf(const ServerAccess& access) {
+  Metadata metadata;
+  if (!access.token.empty()) {
+    metadata.emplace_back("authorization", absl::StrCat("Bearer ", access.token));
+  }
+  if (!access.traceparent.empty()) {
+    metadata.emplace_back("traceparent", access.traceparent);
+  }
+  return metadata;
+}
+
 // A context with the options applied, on a channel that is connected if it can be; interruption
 // cancels the call.
 class CallContext {
  public:
-  CallContext(const CallOptions& options, grpc::Channel& channel, const std::string& authorization)
+  CallContext(const CallOptions& options, grpc::Channel& channel, const Metadata& metadata)
       : interruption_(options.interruption),
         on_interrupt_(options.interruption, [this] { context_.TryCancel(); }) {
     if (channel.GetState(/*try_to_connect=*/true) != GRPC_CHANNEL_READY) {
       channel.WaitForConnected(std::chrono::system_clock::now() + kConnectWait);
     }
-    if (!authorization.empty()) {
-      context_.AddMetadata("authorization", authorization);
+    for (const auto& [name, value] : metadata) {
+      context_.AddMetadata(name, value);
     }
     if (options.timeout != absl::InfiniteDuration()) {
       context_.set_deadline(std::chrono::system_clock::now() +
@@ -119,8 +134,8 @@ absl::Status Drain(CallContext& context, Reader& reader, Response response,
 
 class GrpcStub final : public Stub {
  public:
-  GrpcStub(const std::shared_ptr<grpc::Channel>& channel, const std::string& token)
-      : authorization_(token.empty() ? "" : absl::StrCat("Bearer ", token)),
+  GrpcStub(const std::shared_ptr<grpc::Channel>& channel, const ServerAccess& access)
+      : metadata_(MetadataOf(access)),
         channel_(channel),
         jobs_(JobService::NewStub(channel)),
         blobs_(BlobService::NewStub(channel)),
@@ -128,7 +143,7 @@ class GrpcStub final : public Stub {
 
   absl::StatusOr<qbc::v1::SubmitJobResponse> SubmitJob(const qbc::v1::SubmitJobRequest& request,
                                                        const CallOptions& options) override {
-    CallContext context(options, *channel_, authorization_);
+    CallContext context(options, *channel_, metadata_);
     qbc::v1::SubmitJobResponse response;
     const grpc::Status status = jobs_->SubmitJob(context.get(), request, &response);
     return context.Convert(status, std::move(response));
@@ -136,7 +151,7 @@ class GrpcStub final : public Stub {
 
   absl::StatusOr<qbc::v1::ValidateJobResponse> ValidateJob(
       const qbc::v1::ValidateJobRequest& request, const CallOptions& options) override {
-    CallContext context(options, *channel_, authorization_);
+    CallContext context(options, *channel_, metadata_);
     qbc::v1::ValidateJobResponse response;
     const grpc::Status status = jobs_->ValidateJob(context.get(), request, &response);
     return context.Convert(status, std::move(response));
@@ -144,7 +159,7 @@ class GrpcStub final : public Stub {
 
   absl::StatusOr<qbc::v1::Job> GetJob(const qbc::v1::GetJobRequest& request,
                                       const CallOptions& options) override {
-    CallContext context(options, *channel_, authorization_);
+    CallContext context(options, *channel_, metadata_);
     qbc::v1::Job response;
     const grpc::Status status = jobs_->GetJob(context.get(), request, &response);
     return context.Convert(status, std::move(response));
@@ -152,7 +167,7 @@ class GrpcStub final : public Stub {
 
   absl::StatusOr<qbc::v1::ListJobsResponse> ListJobs(const qbc::v1::ListJobsRequest& request,
                                                      const CallOptions& options) override {
-    CallContext context(options, *channel_, authorization_);
+    CallContext context(options, *channel_, metadata_);
     qbc::v1::ListJobsResponse response;
     const grpc::Status status = jobs_->ListJobs(context.get(), request, &response);
     return context.Convert(status, std::move(response));
@@ -160,7 +175,7 @@ class GrpcStub final : public Stub {
 
   absl::StatusOr<qbc::v1::Job> CancelJob(const qbc::v1::CancelJobRequest& request,
                                          const CallOptions& options) override {
-    CallContext context(options, *channel_, authorization_);
+    CallContext context(options, *channel_, metadata_);
     qbc::v1::Job response;
     const grpc::Status status = jobs_->CancelJob(context.get(), request, &response);
     return context.Convert(status, std::move(response));
@@ -168,7 +183,7 @@ class GrpcStub final : public Stub {
 
   absl::StatusOr<qbc::v1::JobShares> ShareJob(const qbc::v1::ShareJobRequest& request,
                                               const CallOptions& options) override {
-    CallContext context(options, *channel_, authorization_);
+    CallContext context(options, *channel_, metadata_);
     qbc::v1::JobShares response;
     const grpc::Status status = jobs_->ShareJob(context.get(), request, &response);
     return context.Convert(status, std::move(response));
@@ -176,7 +191,7 @@ class GrpcStub final : public Stub {
 
   absl::StatusOr<qbc::v1::JobShares> UnshareJob(const qbc::v1::UnshareJobRequest& request,
                                                 const CallOptions& options) override {
-    CallContext context(options, *channel_, authorization_);
+    CallContext context(options, *channel_, metadata_);
     qbc::v1::JobShares response;
     const grpc::Status status = jobs_->UnshareJob(context.get(), request, &response);
     return context.Convert(status, std::move(response));
@@ -184,7 +199,7 @@ class GrpcStub final : public Stub {
 
   absl::StatusOr<qbc::v1::FindMissingBlobsResponse> FindMissingBlobs(
       const qbc::v1::FindMissingBlobsRequest& request, const CallOptions& options) override {
-    CallContext context(options, *channel_, authorization_);
+    CallContext context(options, *channel_, metadata_);
     qbc::v1::FindMissingBlobsResponse response;
     const grpc::Status status = blobs_->FindMissingBlobs(context.get(), request, &response);
     return context.Convert(status, std::move(response));
@@ -192,7 +207,7 @@ class GrpcStub final : public Stub {
 
   absl::StatusOr<qbc::v1::QueryWriteResponse> QueryWrite(const qbc::v1::QueryWriteRequest& request,
                                                          const CallOptions& options) override {
-    CallContext context(options, *channel_, authorization_);
+    CallContext context(options, *channel_, metadata_);
     qbc::v1::QueryWriteResponse response;
     const grpc::Status status = blobs_->QueryWrite(context.get(), request, &response);
     return context.Convert(status, std::move(response));
@@ -200,7 +215,7 @@ class GrpcStub final : public Stub {
 
   absl::StatusOr<qbc::v1::GetCapabilitiesResponse> GetCapabilities(
       const CallOptions& options) override {
-    CallContext context(options, *channel_, authorization_);
+    CallContext context(options, *channel_, metadata_);
     qbc::v1::GetCapabilitiesResponse response;
     const grpc::Status status = info_->GetCapabilities(context.get(), {}, &response);
     return context.Convert(status, std::move(response));
@@ -209,7 +224,7 @@ class GrpcStub final : public Stub {
   absl::Status WatchJob(
       const qbc::v1::WatchJobRequest& request, const CallOptions& options,
       absl::FunctionRef<bool(const qbc::v1::WatchJobResponse&)> on_response) override {
-    CallContext context(options, *channel_, authorization_);
+    CallContext context(options, *channel_, metadata_);
     bool stopped = false;
     auto reader = jobs_->WatchJob(context.get(), request);
     const absl::Status status =
@@ -224,7 +239,7 @@ class GrpcStub final : public Stub {
   absl::Status ReadLog(
       const qbc::v1::ReadLogRequest& request, const CallOptions& options,
       absl::FunctionRef<absl::Status(const qbc::v1::ReadLogResponse&)> on_response) override {
-    CallContext context(options, *channel_, authorization_);
+    CallContext context(options, *channel_, metadata_);
     auto reader = jobs_->ReadLog(context.get(), request);
     return Drain(context, *reader, qbc::v1::ReadLogResponse(), on_response);
   }
@@ -232,7 +247,7 @@ class GrpcStub final : public Stub {
   absl::Status ReadBlob(
       const qbc::v1::ReadBlobRequest& request, const CallOptions& options,
       absl::FunctionRef<absl::Status(const qbc::v1::ReadBlobResponse&)> on_response) override {
-    CallContext context(options, *channel_, authorization_);
+    CallContext context(options, *channel_, metadata_);
     auto reader = blobs_->ReadBlob(context.get(), request);
     return Drain(context, *reader, qbc::v1::ReadBlobResponse(), on_response);
   }
@@ -240,7 +255,7 @@ class GrpcStub final : public Stub {
   absl::StatusOr<qbc::v1::WriteBlobResponse> WriteBlob(
       const qbc::v1::WriteBlobHeader& header, const CallOptions& options,
       absl::FunctionRef<absl::Status(std::string*)> next_chunk) override {
-    CallContext context(options, *channel_, authorization_);
+    CallContext context(options, *channel_, metadata_);
     qbc::v1::WriteBlobResponse response;
     auto writer = blobs_->WriteBlob(context.get(), &response);
     qbc::v1::WriteBlobRequest request;
@@ -264,7 +279,7 @@ class GrpcStub final : public Stub {
   }
 
  private:
-  const std::string authorization_;         // the header; "": none
+  const Metadata metadata_;
   std::shared_ptr<grpc::Channel> channel_;  // gRPC shares it with the stubs
   std::unique_ptr<JobService::Stub> jobs_;
   std::unique_ptr<BlobService::Stub> blobs_;
@@ -338,7 +353,7 @@ absl::StatusOr<std::unique_ptr<Stub>> CreateGrpcStub(const ServerAccess& access)
   // A proxy setting of the shell must not swallow calls to this machine.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   return std::make_unique<GrpcStub>(grpc::CreateCustomChannel(target, credentials, arguments),
-                                    access.token);
+                                    access);
 }
 
 }  // namespace qb::client

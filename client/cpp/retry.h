@@ -11,8 +11,12 @@
 
 namespace qb::client {
 
-// Is this the kind of failure that passes by itself: the server away, restarting or draining?
+// Is this the kind of failure that passes by itself: the server away, restarting or draining, or
+// refusing for the moment (ResourceExhausted that says when to come back)?
 bool IsTransient(const absl::Status& status);
+
+// The server ends in order and another process of it takes over: nobody needs to hear of that.
+bool IsDraining(const absl::Status& status);
 
 struct RetryPolicy {
   absl::Duration first_delay = absl::Milliseconds(100);
@@ -21,7 +25,7 @@ struct RetryPolicy {
   absl::Duration budget = absl::Seconds(10);
 };
 
-// Called before each wait with what failed and how long the wait is.
+// Called before each wait with what failed and how long the wait is; not for a server that drains.
 using RetryListener = std::function<void(const absl::Status& why, absl::Duration delay)>;
 
 // The waits of one operation: doubling, with up to a quarter of jitter. One thread.
@@ -30,7 +34,8 @@ class Backoff {
   // `interruption` may be null.
   Backoff(const RetryPolicy& policy, Interruption* interruption, RetryListener listener = {});
 
-  // Waits. OK: try again. Otherwise `why` itself (not transient, or the budget is spent), or
+  // Waits, at least as long as the server asks for. OK: try again. Otherwise `why` itself (not
+  // transient, or the budget is spent or does not reach to the time that the server named), or
   // Cancelled when the user interrupts.
   absl::Status WaitAfter(const absl::Status& why);
 

@@ -47,7 +47,8 @@ struct ServerAccess {
   std::string tls_ca;    // whose certificates servers may have; "": those of the system
   std::string tls_cert;  // of the caller
   std::string tls_key;
-  std::string token;  // "": none
+  std::string token;        // "": none
+  std::string traceparent;  // W3C trace context of the caller; "": none
 };
 
 struct CallOptions {

@@ -160,6 +160,7 @@ absl::StatusOr<qbc::v1::Assignment> MakeAssignment(const LeasedAttempt& leased) 
   assignment.mutable_key()->set_attempt(leased.attempt.key.attempt);
   assignment.mutable_key()->set_fence(leased.attempt.key.fence);
   assignment.set_job_id(leased.job_id);
+  assignment.set_traceparent(leased.traceparent);
   *assignment.mutable_model() = leased.spec.model();
   *assignment.mutable_calibration() = leased.spec.calibration();
   *assignment.mutable_evaluation() = leased.spec.evaluation();

@@ -289,6 +289,13 @@ absl::Status Dispatcher::AddNewLeases(const Call& call, Plan& plan) {
     }
   }
   for (const LeasedAttempt& leased : outcome.leased) {
+    options_.log(LogLevel::kInfo, "attempt leased",
+                 {{"job", leased.job_id},
+                  {"tenant", leased.tenant},
+                  {"attempt", absl::StrCat(leased.attempt.key.attempt)},
+                  {"execution", absl::StrCat(leased.attempt.key.execution)},
+                  {"worker", leased.attempt.worker_id},
+                  {"traceparent", leased.traceparent}});
     QB_RETURN_IF_ERROR(AddAssignment(leased, plan));
   }
   if (outcome.next_run_after_ms.has_value()) {

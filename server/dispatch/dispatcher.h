@@ -19,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 
+#include "core/base/log_line.h"
 #include "proto/qbc/v1/server_info.pb.h"
 #include "proto/qbc/v1/worker_service.pb.h"
 #include "server/jobs/job_store.h"
@@ -38,6 +39,7 @@ struct DispatcherOptions {
   int64_t run_timeout_grace_ms = 60'000;
   // Compiles of a tenant that may run at a time. Any thread, must not wait. Default: no limit.
   WorkQueue::RunningLimit running_limit = nullptr;
+  Log log;  // leases and losses
 };
 
 // Thread-safe. Methods that say so wait for the store; the others return at once.

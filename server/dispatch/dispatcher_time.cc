@@ -30,6 +30,11 @@ absl::Status Dispatcher::LoseCollected(absl::string_view reason) {
     absl::MutexLock lock(&mutex_);
     losing_.insert(losing_.end(), keys.begin(), keys.end());  // the next Tick tries again
   }
+  for (const AttemptKey& key : keys) {
+    options_.log(
+        LogLevel::kWarning, absl::StrCat("attempt lost: ", reason),
+        {{"execution", absl::StrCat(key.execution)}, {"attempt", absl::StrCat(key.attempt)}});
+  }
   return status;
 }
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/base/status_macros.h"
+#include "server/runtime/draining.h"
 
 namespace qb::server {
 
@@ -24,8 +25,7 @@ absl::StatusOr<StreamStep> JobsStream::Next(qbc::v1::WatchJobsResponse& frame) {
   const int64_t now_ms = clock_.MonotonicMs();
   if (changed.jobs.empty()) {
     if (hub_.closing()) {
-      return absl::UnavailableError(
-          "the server is shutting down: watch again after the last revision you have");
+      return ServerDraining("watch again after the last revision you have");
     }
     if (now_ms - sent_ms_ < watch_.idle_ms) {
       return StreamStep::kWait;

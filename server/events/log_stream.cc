@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/status_macros.h"
+#include "server/runtime/draining.h"
 
 namespace qb::server {
 namespace {
@@ -46,8 +47,7 @@ absl::StatusOr<StreamStep> LogStream::Next(qbc::v1::ReadLogResponse& frame) {
       return StreamStep::kEnd;
     }
     if (hub_.closing()) {
-      return absl::UnavailableError(
-          "the server is shutting down: read on from the offset that you have");
+      return ServerDraining("read on from the offset that you have");
     }
     return StreamStep::kWait;
   }

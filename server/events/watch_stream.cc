@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/base/status_macros.h"
+#include "server/runtime/draining.h"
 
 namespace qb::server {
 
@@ -52,8 +53,7 @@ absl::StatusOr<StreamStep> WatchStream::Next(qbc::v1::WatchJobResponse& frame) {
   const int64_t now_ms = clock_.MonotonicMs();
   if (events.empty()) {
     if (hub_.closing()) {
-      return absl::UnavailableError(
-          "the server is shutting down: watch again after the last seq you have");
+      return ServerDraining("watch again after the last seq you have");
     }
     if (now_ms - sent_ms_ < limits_.idle_ms) {
       return StreamStep::kWait;

@@ -46,6 +46,7 @@ struct NewJob {
   std::vector<std::string> compiler_builds;
   Resources needs;
   bool prefers_gpu = false;  // takes one when there is a free one
+  std::string traceparent;   // that came with the request; "": none
   // Jobs of the tenant that may wait; absent: as many as the store's own limit.
   std::optional<int64_t> max_waiting;
   int64_t now_ms = 0;  // wall clock, here and below
@@ -98,6 +99,8 @@ struct LiveAttempt {
 struct LeasedAttempt {
   LiveAttempt attempt;
   std::string job_id;
+  std::string tenant;
+  std::string traceparent;  // of that job; "": none
   pb::JobSpec spec;
   int64_t gpus = 0;  // of the worker, for this attempt alone
 };

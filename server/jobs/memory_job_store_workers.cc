@@ -84,7 +84,10 @@ LeasedAttempt MemoryJobStore::DescribeLease(const AttemptKey& key) {
   leased.attempt.epoch = attempt.epoch;
   leased.attempt.cancel_requested = execution.state == pb::JOB_STATE_CANCELLING;
   leased.attempt.run_timeout_ms = ToMs(execution.first.spec.run_timeout());
-  leased.job_id = tables_.JobsOf(key.execution).front()->job.id;
+  const NewJob& job = tables_.JobsOf(key.execution).front()->job;
+  leased.job_id = job.id;
+  leased.tenant = job.tenant;
+  leased.traceparent = job.traceparent;
   leased.spec = execution.first.spec;
   leased.gpus = attempt.gpus;
   return leased;

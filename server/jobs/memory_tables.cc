@@ -69,6 +69,7 @@ pb::Job MemoryTables::Describe(const MemoryJob& job) const {
   out.set_worker_id(execution.worker);
   out.set_compiler_build(execution.build);
   out.set_resolved_config_json(execution.first.resolved_config_json);
+  out.set_traceparent(job.job.traceparent);
   out.set_joined(job.joined);
   out.set_cache_hit(job.cache_hit);
   out.set_last_event_seq(static_cast<int64_t>(EventsOf(job).size()));

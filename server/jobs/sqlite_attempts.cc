@@ -196,8 +196,8 @@ absl::StatusOr<LeaseOutcome> LeaseWaiting(WriteTx& tx, const LeaseQuery& query,
 absl::StatusOr<LeasedAttempt> ReadLeaseRows(SqliteConnection& db, const AttemptKey& key) {
   QB_RETURN_IF_ERROR(LoadCurrent(db, key).status());
   SqliteQuery query = db.Prepare(
-      "SELECT a.worker, a.epoch, e.state, e.spec, job.uid, a.gpus, e.run_timeout_ms FROM attempt "
-      "AS a "
+      "SELECT a.worker, a.epoch, e.state, e.spec, job.uid, a.gpus, e.run_timeout_ms, job.tenant, "
+      "job.traceparent FROM attempt AS a "
       "JOIN execution AS e ON e.id = a.execution JOIN job ON job.execution = e.id "
       "WHERE a.fence = ? AND job.detached_seq IS NULL ORDER BY job.id LIMIT 1");
   query.Int(key.fence);
@@ -215,6 +215,8 @@ absl::StatusOr<LeasedAttempt> ReadLeaseRows(SqliteConnection& db, const AttemptK
   leased.job_id = std::string(query.TextAt(4));
   leased.gpus = query.IntAt(5);
   leased.attempt.run_timeout_ms = query.IntAt(6);
+  leased.tenant = std::string(query.TextAt(7));
+  leased.traceparent = std::string(query.TextAt(8));
   return leased;
 }
 

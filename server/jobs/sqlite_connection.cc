@@ -16,6 +16,7 @@ namespace {
 
 constexpr char kFatalPayload[] = "qb/store_fatal";
 constexpr int kBusyTimeoutMs = 5000;
+constexpr int kCopyPauseMs = 20;
 constexpr int kStepsBetweenTimeChecks = 10'000;
 
 int64_t NowMs() {
@@ -52,6 +53,24 @@ absl::Status ToStatus(sqlite3* db, int code, absl::string_view what) {
     default:
       return absl::InternalError(text);
   }
+}
+
+// All pages in one step: one read transaction, so that what is committed meanwhile does not make
+// it begin again.
+absl::Status CopyPages(sqlite3* from, sqlite3* to) {
+  sqlite3_backup* copy = sqlite3_backup_init(to, "main", from, "main");
+  if (copy == nullptr) {
+    return ToStatus(to, sqlite3_errcode(to), "copy");
+  }
+  int code = SQLITE_BUSY;
+  while (code == SQLITE_BUSY || code == SQLITE_LOCKED) {
+    code = sqlite3_backup_step(copy, -1);
+    if (code == SQLITE_BUSY || code == SQLITE_LOCKED) {
+      sqlite3_sleep(kCopyPauseMs);
+    }
+  }
+  sqlite3_backup_finish(copy);
+  return code == SQLITE_DONE ? absl::OkStatus() : ToStatus(to, code, "copy");
 }
 
 }  // namespace
@@ -229,6 +248,24 @@ int SqliteConnection::OnWalCommit(void* self, sqlite3* /*db*/, const char* /*nam
   auto* connection = static_cast<SqliteConnection*>(self);
   connection->wal_bytes_ = int64_t{pages} * connection->page_bytes_;
   return SQLITE_OK;
+}
+
+absl::Status SqliteConnection::CopyTo(const std::string& path) {
+  sqlite3* copy = nullptr;
+  const int code =
+      sqlite3_open_v2(path.c_str(), &copy,
+                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_EXRESCODE, nullptr);
+  absl::Status status = ToStatus(copy, code, absl::StrCat("open ", path));
+  if (status.ok()) {
+    status = CopyPages(db_, copy);
+  }
+  if (status.ok()) {
+    // The header says that there is a write-ahead log: the copy has none.
+    const int changed = sqlite3_exec(copy, "PRAGMA journal_mode=DELETE", nullptr, nullptr, nullptr);
+    status = ToStatus(copy, changed, "journal_mode");
+  }
+  sqlite3_close_v2(copy);
+  return status;
 }
 
 void SqliteConnection::LimitTimeMs(int64_t limit_ms) {

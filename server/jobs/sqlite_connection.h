@@ -83,6 +83,10 @@ class SqliteConnection {
   // Writer only. Truncating waits for readers, for at most the busy timeout.
   absl::Status Checkpoint(bool truncate);
 
+  // Copies the database, as it is at one moment, into a new file at `path` that no log belongs to.
+  // Others go on writing meanwhile; the log cannot be emptied until the copy is made. Not synced.
+  absl::Status CopyTo(const std::string& path);
+
   // Statements of this connection fail with DeadlineExceeded this long after the call; 0: no limit.
   void LimitTimeMs(int64_t limit_ms);
 

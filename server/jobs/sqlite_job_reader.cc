@@ -21,7 +21,7 @@ namespace {
   "ifnull(job.spec, e.spec), e.progress, ifnull(job.failure, e.failure), "              \
   "e.result_json, e.usage, e.last_seq, e.worker, e.compiler_build, e.wait_reason, "     \
   "job.id, e.id, e.resolved_config, job.joined, job.detached_seq, job.finished_ms, "    \
-  "job.revision, job.pinned "                                                           \
+  "job.revision, job.pinned, job.traceparent "                                          \
   "FROM job JOIN execution AS e ON e.id = job.execution "
 
 constexpr int kRowColumn = 15;
@@ -32,6 +32,7 @@ constexpr int kDetachedColumn = 19;
 constexpr int kFinishedColumn = 20;
 constexpr int kRevisionColumn = 21;
 constexpr int kPinnedColumn = 22;
+constexpr int kTraceColumn = 23;
 
 absl::Status ParseColumn(const SqliteQuery& query, int column, google::protobuf::Message& message) {
   const absl::string_view bytes = query.TextAt(column);
@@ -116,6 +117,7 @@ absl::StatusOr<pb::Job> JobOfRow(SqliteConnection& db, const SqliteQuery& query)
   job.set_joined(query.IntAt(kJoinedColumn) == static_cast<int>(JobJoin::kInFlight));
   job.set_cache_hit(query.IntAt(kJoinedColumn) == static_cast<int>(JobJoin::kCached));
   job.set_pinned(query.IntAt(kPinnedColumn) != 0);
+  job.set_traceparent(std::string(query.TextAt(kTraceColumn)));
   if (query.IsNull(kDetachedColumn)) {
     QB_RETURN_IF_ERROR(SetWork(db, query, job));
   } else {

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 
@@ -319,6 +320,10 @@ CREATE TABLE doomed(
 INSERT INTO meta VALUES ('last_execution', 0), ('last_job', 0);
 )sql",
      BackfillInputs},
+    {R"sql(
+-- W3C trace context that came with the job.
+ALTER TABLE job ADD COLUMN traceparent TEXT NOT NULL DEFAULT '';
+)sql"},
 });
 
 absl::StatusOr<int64_t> ReadPragma(SqliteConnection& db, const char* sql) {
@@ -327,11 +332,8 @@ absl::StatusOr<int64_t> ReadPragma(SqliteConnection& db, const char* sql) {
   return row ? query.IntAt(0) : 0;
 }
 
-}  // namespace
-
-int CurrentSchemaVersion() { return static_cast<int>(kSteps.size()); }
-
-absl::Status MigrateSchema(SqliteConnection& db, int wanted) {
+// Errors: FailedPrecondition for a file that this program must leave alone.
+absl::StatusOr<int64_t> KnownVersion(SqliteConnection& db) {
   QB_ASSIGN_OR_RETURN(const int64_t version, ReadPragma(db, "PRAGMA user_version"));
   QB_ASSIGN_OR_RETURN(const int64_t application, ReadPragma(db, "PRAGMA application_id"));
   QB_ASSIGN_OR_RETURN(const int64_t tables, ReadPragma(db, "SELECT count(*) FROM sqlite_schema"));
@@ -344,6 +346,15 @@ absl::Status MigrateSchema(SqliteConnection& db, int wanted) {
         "database: schema version ", version, " is newer than this qbc-server, which knows up to ",
         CurrentSchemaVersion(), ": use the newer program"));
   }
+  return version;
+}
+
+}  // namespace
+
+int CurrentSchemaVersion() { return static_cast<int>(kSteps.size()); }
+
+absl::Status MigrateSchema(SqliteConnection& db, int wanted) {
+  QB_ASSIGN_OR_RETURN(const int64_t version, KnownVersion(db));
   for (int64_t step = version; step < wanted; ++step) {
     const SchemaStep& todo = kSteps[static_cast<size_t>(step)];
     // What fails on the way is rolled back when the connection closes.
@@ -355,6 +366,13 @@ absl::Status MigrateSchema(SqliteConnection& db, int wanted) {
                                                ";PRAGMA user_version=", step + 1, ";COMMIT;")));
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<int> ReadSchemaVersion(const std::string& path) {
+  QB_ASSIGN_OR_RETURN(const std::unique_ptr<SqliteConnection> db,
+                      SqliteConnection::Open(path, SqliteConnection::Mode::kReader));
+  QB_ASSIGN_OR_RETURN(const int64_t version, KnownVersion(*db));
+  return static_cast<int>(version);
 }
 
 }  // namespace qb::server

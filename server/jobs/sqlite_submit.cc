@@ -66,9 +66,9 @@ absl::Status InsertJob(WriteTx& tx, const NewJob& job, int64_t execution, pb::Jo
   tx.notice.jobs_changed = true;
   SqliteQuery insert = tx.db.Prepare(
       "INSERT INTO job(id, uid, tenant, execution, state, target, created_ms, priority, "
-      "expires_ms, joined, request_id, request_fingerprint, spec, finished_ms) VALUES (1 + "
-      "max(ifnull((SELECT max(id) FROM job), 0), (SELECT value FROM meta WHERE key = "
-      "'last_job')), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+      "expires_ms, joined, traceparent, request_id, request_fingerprint, spec, finished_ms) "
+      "VALUES (1 + max(ifnull((SELECT max(id) FROM job), 0), (SELECT value FROM meta WHERE key = "
+      "'last_job')), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   insert.Text(job.id)
       .Text(job.tenant)
       .Int(execution)
@@ -77,7 +77,8 @@ absl::Status InsertJob(WriteTx& tx, const NewJob& job, int64_t execution, pb::Jo
       .Int(job.now_ms)
       .Int(job.spec.priority())
       .Int(job.now_ms + ToMs(job.spec.queue_ttl()))
-      .Int(static_cast<int>(join));
+      .Int(static_cast<int>(join))
+      .Text(job.traceparent);
   if (job.request_id.empty()) {
     insert.Null().Null();
   } else {

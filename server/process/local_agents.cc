@@ -148,7 +148,8 @@ void LocalAgents::StartAgent(Agent& agent) {
       Spawn({options_.server_binary, kRunAgentFlag, absl::StrCat(getpid()), options_.worker_binary,
              "--server", options_.server_address, "--worker-id", name, "--slots", "1", "--work-dir",
              absl::StrCat(options_.work_folder, "/", name), "--compiler-binary",
-             options_.compiler_binary});
+             options_.compiler_binary, "--log-format",
+             options_.log_format == LogFormat::kJson ? "json" : "text"});
   agent.started_ms = NowMs();
   if (pid < 0) {
     options_.log(LogLevel::kError, absl::StrCat("agent ", name, ": cannot start '",

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -15,7 +14,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 
-#include "core/base/log.h"
+#include "core/base/log_line.h"
 
 namespace qb::server {
 
@@ -31,7 +30,8 @@ struct LocalAgentsOptions {
   // second and begins anew when an agent lived longer than the second.
   int64_t first_pause_ms = 50;
   int64_t longest_pause_ms = 5000;
-  std::function<void(LogLevel, const std::string&)> log;
+  Log log;
+  LogFormat log_format = LogFormat::kText;  // of the agents' own lines
 };
 
 // Owner: the thread that creates it.

@@ -79,7 +79,7 @@ class LocalAgentsTest : public ::testing::Test {
     options.work_folder = folder_.File("workers");
     options.first_pause_ms = 1;
     options.longest_pause_ms = 50;
-    options.log = [this](LogLevel, const std::string& line) { log_.Add(line); };
+    options.log = Log([this](const LogLine& line) { log_.Add(line.message); });
     return options;
   }
 
@@ -117,7 +117,7 @@ TEST_F(LocalAgentsTest, GivesAgentsTheirOwnFoldersAndAddress) {
   QB_ASSERT_OK_AND_ASSIGN(const std::string lines, ReadFile(folder_.File("args")));
   EXPECT_EQ(lines.substr(0, lines.find('\n')),
             "--server unix:/nowhere --worker-id local-0 --slots 1 --work-dir " +
-                folder_.File("workers/local-0") + " --compiler-binary /bin/true");
+                folder_.File("workers/local-0") + " --compiler-binary /bin/true --log-format text");
 }
 
 TEST_F(LocalAgentsTest, KillsWhatIgnoresTheRequestToEnd) {

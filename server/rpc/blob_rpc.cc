@@ -46,8 +46,8 @@ class BlobRpc final : public pb::BlobService::CallbackService {
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeBlobRpc(BlobService& service, const RpcParts& parts) {
-  return std::make_unique<BlobRpc>(service, parts);
+NamedService MakeBlobRpc(BlobService& service, const RpcParts& parts) {
+  return {pb::BlobService::service_full_name(), std::make_unique<BlobRpc>(service, parts)};
 }
 
 }  // namespace qb::server

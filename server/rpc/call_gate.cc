@@ -4,6 +4,8 @@
 
 #include "absl/strings/string_view.h"
 
+#include "core/base/traceparent.h"
+
 namespace qb::server {
 namespace {
 
@@ -33,6 +35,14 @@ absl::StatusOr<Caller> CallGate::Admit(const grpc::CallbackServerContext& contex
     }
   }
   return authenticator_->Authenticate(presented);
+}
+
+std::string TraceparentOf(const grpc::CallbackServerContext& context) {
+  const auto header = context.client_metadata().find("traceparent");
+  if (header == context.client_metadata().end() || !IsTraceparent(View(header->second))) {
+    return "";
+  }
+  return std::string(View(header->second));
 }
 
 bool CallGate::StillGood(const Caller& caller) const {

@@ -3,6 +3,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <string>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -33,6 +34,10 @@ class CallGate {
   const Authenticator* authenticator_ = nullptr;
   const Caller everybody_;
 };
+
+// The W3C trace context in the metadata "traceparent" of a call; "" when there is none or it is
+// malformed: a caller's mistake in tracing costs it the trace and not the call.
+std::string TraceparentOf(const grpc::CallbackServerContext& context);
 
 // Of one listener; outlives its adapters.
 struct RpcParts {

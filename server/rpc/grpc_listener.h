@@ -17,6 +17,12 @@
 
 namespace qb::server {
 
+// A service and its full name, as health checks ask for it.
+struct NamedService {
+  std::string name;
+  std::unique_ptr<grpc::Service> service;
+};
+
 // What one listener needs: the gate, who calls through it, and the services behind it.
 struct GrpcListener {
   explicit GrpcListener(ListenAddress where, CallGate who)
@@ -25,7 +31,7 @@ struct GrpcListener {
   const ListenAddress listen;
   const CallGate gate;
   std::shared_ptr<grpc::ServerCredentials> credentials;  // gRPC's own handle
-  std::vector<std::unique_ptr<grpc::Service>> services;
+  std::vector<NamedService> services;
   std::unique_ptr<grpc::Server> grpc;
   std::string address;
 };
@@ -33,5 +39,8 @@ struct GrpcListener {
 // Begins to listen and fills in `grpc` and `address`. `flag` is named in errors. Errors:
 // Unavailable when the address is taken.
 absl::Status BindListener(absl::string_view flag, GrpcListener& listener);
+
+// What grpc.health.v1 says from now on, of the server as a whole and of each of its services.
+void SetHealth(const GrpcListener& listener, bool serving);
 
 }  // namespace qb::server

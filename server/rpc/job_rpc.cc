@@ -22,7 +22,7 @@ class JobRpc final : public pb::JobService::CallbackService {
           return service_.AdmitSubmit(caller, left);
         },
         [=, this](const Caller& caller) {
-          return service_.SubmitJob(caller, *request, *response);
+          return service_.SubmitJob(caller, *request, *response, TraceparentOf(*context));
         });
   }
   grpc::ServerUnaryReactor* ValidateJob(grpc::CallbackServerContext* context,
@@ -108,8 +108,8 @@ class JobRpc final : public pb::JobService::CallbackService {
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeJobRpc(JobService& service, const RpcParts& parts) {
-  return std::make_unique<JobRpc>(service, parts);
+NamedService MakeJobRpc(JobService& service, const RpcParts& parts) {
+  return {pb::JobService::service_full_name(), std::make_unique<JobRpc>(service, parts)};
 }
 
 }  // namespace qb::server

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "server/rpc/call_gate.h"
+#include "server/rpc/grpc_listener.h"
 #include "server/service/blob_service.h"
 #include "server/service/job_service.h"
 #include "server/service/server_info.h"
@@ -14,9 +15,9 @@
 namespace qb::server {
 
 // All of them outlive the returned services.
-std::unique_ptr<grpc::Service> MakeJobRpc(JobService& service, const RpcParts& parts);
-std::unique_ptr<grpc::Service> MakeBlobRpc(BlobService& service, const RpcParts& parts);
-std::unique_ptr<grpc::Service> MakeWorkerRpc(WorkerService& service, const RpcParts& parts);
-std::unique_ptr<grpc::Service> MakeServerInfoRpc(ServerInfo& service, const RpcParts& parts);
+NamedService MakeJobRpc(JobService& service, const RpcParts& parts);
+NamedService MakeBlobRpc(BlobService& service, const RpcParts& parts);
+NamedService MakeWorkerRpc(WorkerService& service, const RpcParts& parts);
+NamedService MakeServerInfoRpc(ServerInfo& service, const RpcParts& parts);
 
 }  // namespace qb::server

@@ -24,8 +24,8 @@ class ServerInfoRpc final : public pb::ServerInfo::CallbackService {
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeServerInfoRpc(ServerInfo& service, const RpcParts& parts) {
-  return std::make_unique<ServerInfoRpc>(service, parts);
+NamedService MakeServerInfoRpc(ServerInfo& service, const RpcParts& parts) {
+  return {pb::ServerInfo::service_full_name(), std::make_unique<ServerInfoRpc>(service, parts)};
 }
 
 }  // namespace qb::server

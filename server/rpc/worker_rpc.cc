@@ -64,8 +64,8 @@ class WorkerRpc final : public pb::WorkerService::CallbackService {
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeWorkerRpc(WorkerService& service, const RpcParts& parts) {
-  return std::make_unique<WorkerRpc>(service, parts);
+NamedService MakeWorkerRpc(WorkerService& service, const RpcParts& parts) {
+  return {pb::WorkerService::service_full_name(), std::make_unique<WorkerRpc>(service, parts)};
 }
 
 }  // namespace qb::server

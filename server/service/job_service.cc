@@ -23,6 +23,7 @@
 #include "server/events/log_stream.h"
 #include "server/jobs/job_failure.h"
 #include "server/jobs/wire_time.h"
+#include "server/runtime/draining.h"
 #include "server/service/action_digest.h"
 #include "server/service/config_resolution.h"
 #include "server/service/resource_needs.h"
@@ -152,6 +153,18 @@ absl::Status MissingBlobs(const std::vector<std::string>& missing) {
   return status;
 }
 
+void LogAccepted(const Log& log, const NewJob& job, const pb::SubmitJobResponse& response) {
+  const char* how = response.replayed()          ? "the same request"
+                    : response.job().cache_hit() ? "a stored result"
+                    : response.job().joined()    ? "joined equal work"
+                                                 : "new work";
+  log(LogLevel::kInfo, "job accepted",
+      {{"job", response.job().id()},
+       {"tenant", job.tenant},
+       {"how", how},
+       {"traceparent", job.traceparent}});
+}
+
 // A WatchStream that is subscribed while it lives.
 class SubscribedStream final : public FrameSource<pb::WatchJobResponse> {
  public:
@@ -192,7 +205,7 @@ absl::Status JobService::AdmitSubmit(const Caller& caller, absl::Duration left) 
 }
 
 absl::Status JobService::SubmitJob(const Caller& caller, const pb::SubmitJobRequest& request,
-                                   pb::SubmitJobResponse& response) {
+                                   pb::SubmitJobResponse& response, std::string traceparent) {
   QB_RETURN_IF_ERROR(Authorize(caller, {ResourceKind::kJob, caller.tenant}, Verb::kCreate));
   QB_RETURN_IF_ERROR(CheckRequestId(request.request_id()));
   NewJob job;
@@ -211,7 +224,11 @@ absl::Status JobService::SubmitJob(const Caller& caller, const pb::SubmitJobRequ
       return absl::OkStatus();
     }
   }
+  if (!accepting_) {
+    return ServerDraining("submit the job again");
+  }
   job.spec = request.spec();
+  job.traceparent = std::move(traceparent);
   std::vector<Violation> violations;
   ResolvedConfig config = CheckSpec(SpecForm::kComplete, job.spec, violations);
   QB_RETURN_IF_ERROR(ViolationsStatus(violations));
@@ -236,6 +253,7 @@ absl::Status JobService::SubmitJob(const Caller& caller, const pb::SubmitJobRequ
   *response.mutable_job() = std::move(outcome->job);
   Complete(*response.mutable_job());
   response.set_replayed(outcome->replayed);
+  LogAccepted(options_.log, job, response);
   return absl::OkStatus();
 }
 
@@ -396,6 +414,8 @@ absl::Status JobService::CancelJob(const Caller& caller, const pb::CancelJobRequ
   if (outcome.running.has_value()) {
     dispatcher_.CancelAttempt(*outcome.running);
   }
+  options_.log(LogLevel::kInfo, "cancel asked for",
+               {{"job", request.job_id()}, {"tenant", caller.tenant}});
   response = std::move(outcome.job);
   Complete(response);
   return absl::OkStatus();

@@ -1,6 +1,7 @@
 // Jobs, as clients ask for them, without any network in it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
+#include "core/base/log_line.h"
 #include "proto/qbc/v1/job_service.pb.h"
 #include "server/auth/authorize.h"
 #include "server/blobs/attempt_logs.h"
@@ -39,6 +41,7 @@ struct JobServiceOptions {
   std::vector<std::string> targets;
   int default_page_size = 50;
   int max_page_size = 1000;
+  Log log;  // jobs that come and are cancelled
 };
 
 // What the service works with; all of them outlive it.
@@ -60,13 +63,15 @@ class JobService {
  public:
   JobService(const JobServiceParts& parts, JobServiceOptions options);
 
-  // Whether a SubmitJob may be begun; counts it. Does not wait: a refusal costs nothing of what there
-  // is too little of. `left`: until the caller's deadline. Errors: PermissionDenied; Unavailable
-  // "OVERLOADED"; ResourceExhausted "DISK_LOW" and "SUBMIT_RATE_LIMIT".
+  // Whether a SubmitJob may be begun; counts it. Does not wait: a refusal costs nothing of what
+  // there is too little of. `left`: until the caller's deadline. Errors: PermissionDenied;
+  // Unavailable "OVERLOADED"; ResourceExhausted "DISK_LOW" and "SUBMIT_RATE_LIMIT".
   absl::Status AdmitSubmit(const Caller& caller, absl::Duration left);
-  // After AdmitSubmit.
+  // After AdmitSubmit. `traceparent`: the trace that the call belongs to, "": none.
   absl::Status SubmitJob(const Caller& caller, const pb::SubmitJobRequest& request,
-                         pb::SubmitJobResponse& response);
+                         pb::SubmitJobResponse& response, std::string traceparent = "");
+  // From now on new jobs are refused as Unavailable; a request_id that is known gets its job.
+  void StopAccepting() { accepting_ = false; }
   absl::Status ValidateJob(const Caller& caller, const pb::ValidateJobRequest& request,
                            pb::ValidateJobResponse& response);
   absl::Status GetJob(const Caller& caller, const pb::GetJobRequest& request, pb::Job& response);
@@ -117,6 +122,7 @@ class JobService {
   const DiskGuard& disk_;
   const Clock& clock_;
   const JobServiceOptions options_;
+  std::atomic<bool> accepting_ = true;
   ConfigCache configs_;
 };
 

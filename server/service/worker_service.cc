@@ -116,6 +116,12 @@ absl::Status WorkerService::CompleteAttempt(const Caller& caller,
   QB_RETURN_IF_ERROR(logs_.Sync(key.execution, key.attempt));
   QB_ASSIGN_OR_RETURN(const CompletionOutcome outcome, store_.Complete(key, completion));
   dispatcher_.AttemptEnded(key);
+  options_.log(LogLevel::kInfo, "attempt ended",
+               {{"execution", absl::StrCat(key.execution)},
+                {"attempt", absl::StrCat(key.attempt)},
+                {"outcome", pb::AttemptOutcome_Name(request.outcome())},
+                {"reason", request.failure().reason_name()},
+                {"state", pb::JobState_Name(outcome.state)}});
   response.set_job_state(outcome.state);
   response.set_replayed(outcome.replayed);
   return absl::OkStatus();

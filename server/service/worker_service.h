@@ -1,8 +1,11 @@
 // What worker agents ask and report, without any network in it.
 #pragma once
 
+#include <utility>
+
 #include "absl/status/status.h"
 
+#include "core/base/log_line.h"
 #include "proto/qbc/v1/worker_service.pb.h"
 #include "server/auth/authorize.h"
 #include "server/blobs/attempt_logs.h"
@@ -17,6 +20,7 @@ struct WorkerServiceOptions {
   int64_t max_log_piece_bytes = int64_t{1} << 20;  // of one PutLog
   int max_artifacts = 256;
   int64_t max_result_bytes = int64_t{256} << 10;
+  Log log;  // ends of attempts
 };
 
 // Thread-safe. Calls wait for the store. The comments of worker_service.proto say what they do.
@@ -25,7 +29,11 @@ class WorkerService {
   // All of them outlive the service.
   WorkerService(JobStore& store, AttemptLogs& logs, Dispatcher& dispatcher, const Clock& clock,
                 WorkerServiceOptions options)
-      : store_(store), logs_(logs), dispatcher_(dispatcher), clock_(clock), options_(options) {}
+      : store_(store),
+        logs_(logs),
+        dispatcher_(dispatcher),
+        clock_(clock),
+        options_(std::move(options)) {}
 
   void Sync(const Caller& caller, const pb::SyncRequest& request, Dispatcher::SyncDone done);
   absl::Status AppendEvents(const Caller& caller, const pb::AppendEventsRequest& request,

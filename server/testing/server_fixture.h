@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 
 #include "core/base/digest.h"
@@ -33,7 +35,10 @@ class ServerTest : public ::testing::Test {
     options.listen = listen_.empty() ? absl::StrCat("unix:", folder_.File("s")) : listen_;
     options.version = "1.2.3";
     options.targets = BuiltInTargets();
-    options.log = [](LogLevel, const std::string&) {};
+    options.log = Log([this](const LogLine& line) {
+      absl::MutexLock lock(&log_mutex_);
+      log_.push_back(line);
+    });
     options.on_fatal = [](const absl::Status&) {};
     return options;
   }
@@ -168,7 +173,14 @@ class ServerTest : public ::testing::Test {
   }
 
   qb::testing::TempDir folder_;
+  std::vector<LogLine> LogLines() {
+    absl::MutexLock lock(&log_mutex_);
+    return log_;
+  }
+
   std::string listen_;
+  absl::Mutex log_mutex_;
+  std::vector<LogLine> log_ ABSL_GUARDED_BY(log_mutex_);
   const std::string epoch_ = MakeUuidV7();
   std::unique_ptr<CompileServer> server_;
   std::shared_ptr<grpc::Channel> channel_;  // gRPC's own handle

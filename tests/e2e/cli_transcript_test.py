@@ -177,7 +177,7 @@ class Transcripts(unittest.TestCase):
                  10, "no such file"),
                 (["submit", model, "-t", "aries-xx", "--calib-data-path", calib], 10, "TARGET_ERROR"),
                 (["get", "00000000-0000-0000-0000-000000000000"], 7, "NOT_FOUND"),
-                (["retry"], 1, "not supported yet")]:
+                (["retry"], 2, "ARGUMENT_ERROR")]:
             with self.subTest(arguments):
                 done = self.stack.qbc(*arguments)
                 self.assertEqual(done.returncode, code, done.stderr)

@@ -58,7 +58,7 @@ THIRD_PARTY = [
     ("yaml-cpp/", ["core/config"]),
     ("prometheus/", ["server/metrics"]),
     ("microhttpd.h", ["server/http"]),
-    ("openssl/", ["core/base/digest.cc"]),
+    ("openssl/", ["core/base/certificate.cc", "core/base/digest.cc"]),
     ("zlib.h", ["core/package", "core/dataset"]),
     ("jpeglib.h", ["core/dataset/images"]),
     ("jerror.h", ["core/dataset/images"]),

@@ -95,12 +95,10 @@ void Agent::SlotLoop() {
       attempt = waiting_.front();
       waiting_.pop_front();
     }
-    log_(LogLevel::kInfo,
-         absl::StrCat("job ", attempt->job_id(), " attempt ", attempt->key().attempt(), " fence ",
-                      attempt->key().fence(), " starts"));
+    log_(LogLevel::kInfo, "attempt starts", attempt->IdentityForLog());
     attempt->Run();
-    log_(LogLevel::kInfo, absl::StrCat("job ", attempt->job_id(), " fence ", attempt->key().fence(),
-                                       ": ", attempt->summary()));
+    log_(LogLevel::kInfo, absl::StrCat("attempt ends: ", attempt->summary()),
+         attempt->IdentityForLog());
     absl::MutexLock lock(&mutex_);
     const int64_t fence = attempt->key().fence();
     gpus_.GiveBack(held_gpus_[fence]);
@@ -197,8 +195,8 @@ void Agent::Apply(const v1::SyncResponse& response) {
     }
     absl::StatusOr<std::vector<std::string>> gpus = gpus_.Take(assignment.gpus());
     if (!gpus.ok()) {
-      log_(LogLevel::kWarning,
-           absl::StrCat("job ", assignment.job_id(), " is not taken: ", gpus.status().message()));
+      log_(LogLevel::kWarning, absl::StrCat("attempt is not taken: ", gpus.status().message()),
+           {{"job", assignment.job_id()}});
       continue;
     }
     AttemptSettings settings = options_.attempt;

@@ -16,7 +16,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 
-#include "core/base/log.h"
+#include "core/base/log_line.h"
 #include "proto/qbc/v1/worker_service.pb.h"
 #include "worker/agent/attempt.h"
 #include "worker/agent/child_runner.h"
@@ -41,8 +41,6 @@ struct AgentOptions {
 // Thread-safe: Run in one thread, Shutdown from any.
 class Agent {
  public:
-  using Log = std::function<void(LogLevel, const std::string&)>;
-
   // `stub` and `runner` must live longer; `log` is called from any thread.
   Agent(AgentOptions options, WorkerStub& stub, ChildRunner& runner, Log log);
   ~Agent();

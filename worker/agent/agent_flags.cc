@@ -85,6 +85,8 @@ std::string* TextOf(absl::string_view name, AgentFlags& flags) {
 absl::Status SetFlag(absl::string_view name, const std::string& value, AgentFlags& flags) {
   if (std::string* text = TextOf(name, flags); text != nullptr) {
     *text = value;
+  } else if (name == "--log-format") {
+    QB_ASSIGN_OR_RETURN(flags.log_format, ParseLogFormat(name, value));
   } else if (name == "--slots") {
     return ParseCount(name, value, 1, 256, flags.slots);
   } else if (name == "--threads-per-job") {
@@ -190,6 +192,7 @@ absl::string_view AgentUsage() {
   --memory-limit BYTES    of a compile that asks for none, e.g. 8G (default: none)
   --scratch-limit BYTES   likewise, of its folder (default 64G)
   --cpu-limit DURATION    CPU time of a compile (default: none)
+  --log-format FORMAT     of the lines on standard error: text (default), or json, one object a line
   --doctor                try each layer of the sandbox and the control groups, say which work, exit
                           with 1 when one does not
   --version, --help

@@ -9,6 +9,8 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 
+#include "core/base/log_line.h"
+
 namespace qb::worker {
 
 struct AgentFlags {
@@ -31,6 +33,7 @@ struct AgentFlags {
   absl::Duration cpu_limit = absl::InfiniteDuration();
   std::string gpus = "auto";  // see MakeGpuInventory
   absl::Duration gpu_check = absl::Seconds(30);
+  LogFormat log_format = LogFormat::kText;
   bool doctor = false;
   bool help = false;
   bool version = false;

@@ -73,6 +73,14 @@ Attempt::Attempt(v1::Assignment assignment, AttemptSettings settings, WorkerStub
   *completion_.mutable_key() = assignment_.key();
 }
 
+LogFields Attempt::IdentityForLog() const {
+  return {{"job", job_id()},
+          {"attempt", absl::StrCat(key().attempt())},
+          {"execution", absl::StrCat(key().execution_id())},
+          {"fence", absl::StrCat(key().fence())},
+          {"traceparent", assignment_.traceparent()}};
+}
+
 void Attempt::Run() {
   Outbox outbox;
   {

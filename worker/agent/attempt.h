@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 
+#include "core/base/log_line.h"
 #include "proto/qbc/v1/worker_service.pb.h"
 #include "worker/agent/attempt_directory.h"
 #include "worker/agent/child_runner.h"
@@ -47,6 +48,8 @@ class Attempt {
 
   const v1::AttemptKey& key() const { return assignment_.key(); }
   const std::string& job_id() const { return assignment_.job_id(); }
+  // What tells this attempt from others in a log.
+  LogFields IdentityForLog() const;
   v1::AttemptPhase phase() const { return phase_.load(); }
   StopSignal& stop() { return stop_; }
   // How it ended in words, for the agent's log. After Run.

@@ -13,12 +13,11 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 
 #include "core/base/digest.h"
-#include "core/base/log.h"
+#include "core/base/log_line.h"
 #include "core/base/secret_file.h"
 #include "core/base/status_macros.h"
 #include "core/base/uuid.h"
@@ -35,15 +34,6 @@ namespace qb::worker {
 namespace {
 
 constexpr char kVersion[] = "0.1.0";
-
-void LogToStderr(LogLevel level, const std::string& message) {
-  const std::string time =
-      absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::Now(), absl::UTCTimeZone());
-  const std::string line =
-      absl::StrCat(time, " ", LogLevelName(level), " qbc-worker: ", message, "\n");
-  // One write a line, so that lines of several threads do not mix.
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
-}
 
 std::string HostName() {
   std::array<char, 256> name = {};
@@ -121,7 +111,7 @@ int WaitForSignal(const sigset_t& signals) {
   return signal;
 }
 
-absl::Status RunAgent(const AgentFlags& flags, const sigset_t& signals) {
+absl::Status RunAgent(const AgentFlags& flags, const Log& log, const sigset_t& signals) {
   ServerAccess access{flags.server, flags.tls_ca, flags.tls_cert, flags.tls_key, ""};
   if (!flags.token_file.empty()) {
     QB_ASSIGN_OR_RETURN(access.token, ReadSecretFile(flags.token_file));
@@ -139,13 +129,12 @@ absl::Status RunAgent(const AgentFlags& flags, const sigset_t& signals) {
   QB_ASSIGN_OR_RETURN(options.attempt.confinement, ChooseConfinement(flags, work.path()));
   QB_ASSIGN_OR_RETURN(options.gpus, MakeGpuInventory(flags.gpus));
   options.gpu_check_interval = flags.gpu_check;
-  LogToStderr(LogLevel::kInfo,
-              absl::StrCat("worker ", options.worker_id, ", ", flags.slots, " slots, compiler ",
-                           build, ", server ", flags.server,
-                           ", processes swept at the start: ", work.swept_processes()));
-  LogToStderr(LogLevel::kInfo, options.attempt.confinement.ToString());
+  log(LogLevel::kInfo, absl::StrCat("worker ", options.worker_id, ", ", flags.slots,
+                                    " slots, compiler ", build, ", server ", flags.server,
+                                    ", processes swept at the start: ", work.swept_processes()));
+  log(LogLevel::kInfo, options.attempt.confinement.ToString());
   ProcessRunner runner;
-  Agent agent(std::move(options), *stub, runner, LogToStderr);
+  Agent agent(std::move(options), *stub, runner, log);
   absl::Status status;
   std::atomic<bool> ended = false;
   std::thread loop([&] {
@@ -193,7 +182,8 @@ int Main(int argc, char** argv) {
   const absl::StatusOr<AgentFlags> flags =
       ParseAgentFlags(absl::MakeConstSpan(argv + 1, static_cast<size_t>(argc - 1)));
   if (!flags.ok()) {
-    LogToStderr(LogLevel::kError, std::string(flags.status().message()));
+    StderrLog(LogFormat::kText, "qbc-worker")(LogLevel::kError,
+                                              std::string(flags.status().message()));
     return 2;
   }
   if (flags->help) {
@@ -214,9 +204,10 @@ int Main(int argc, char** argv) {
   sigaddset(&signals, SIGINT);
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
-  const absl::Status status = RunAgent(*flags, signals);
+  const Log log = StderrLog(flags->log_format, "qbc-worker");
+  const absl::Status status = RunAgent(*flags, log, signals);
   if (!status.ok()) {
-    LogToStderr(LogLevel::kError, std::string(status.message()));
+    log(LogLevel::kError, std::string(status.message()));
     return 1;
   }
   return 0;

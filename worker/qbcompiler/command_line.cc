@@ -14,6 +14,7 @@
 #include "core/base/failure.h"
 #include "core/base/spelling.h"
 #include "core/base/status_macros.h"
+#include "core/base/traceparent.h"
 #include "core/compiler/version.h"
 #include "core/config/compile_config.h"
 #include "core/config/schema.h"
@@ -158,6 +159,9 @@ int RunCommandLine(absl::Span<const std::string> arguments, bool jsonl, const Ca
   options.jsonl = jsonl;
   options.answers = stdout;
   options.messages = stderr;
+  if (const char* trace = std::getenv("TRACEPARENT"); trace != nullptr && IsTraceparent(trace)) {
+    options.traceparent = trace;
+  }
   const char* terminal = std::getenv("TERM");
   options.progress_bar =
       isatty(STDERR_FILENO) != 0 && terminal != nullptr && absl::string_view(terminal) != "dumb";

@@ -100,10 +100,12 @@ void Reporter::OnLog(LogLevel level, absl::string_view logger, absl::string_view
     return;
   }
   if (options_.jsonl) {
-    Emit("log", Json::Object()
-                    .Set("level", LogLevelName(level))
-                    .Set("logger", logger)
-                    .Set("message", message));
+    Json fields = Json::Object();
+    fields.Set("level", LogLevelName(level)).Set("logger", logger).Set("message", message);
+    if (!options_.traceparent.empty()) {
+      fields.Set("traceparent", options_.traceparent);
+    }
+    Emit("log", fields);
     return;
   }
   ClearLine();

@@ -27,6 +27,8 @@ struct ReporterOptions {
   bool progress_bar = false;  // redraw one line on `messages`
   std::FILE* answers = nullptr;
   std::FILE* messages = nullptr;
+  // W3C trace context of the run, in every JSONL log line; "": none.
+  std::string traceparent;
   std::function<absl::Time()> now = [] { return absl::Now(); };
 };
 

@@ -56,6 +56,17 @@ class Capture {
   size_t messages_size_ = 0;
 };
 
+TEST(Reporter, LogLinesCarryTheTraceTheRunBelongsTo) {
+  Capture capture(true);
+  capture.options.traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+  Reporter reporter(capture.options);
+  reporter.OnLog(LogLevel::kInfo, "import", "read");
+  EXPECT_EQ(capture.Lines().at(0)["traceparent"].as_string(), capture.options.traceparent);
+  Capture without(true);
+  Reporter(without.options).OnLog(LogLevel::kInfo, "import", "read");
+  EXPECT_FALSE(without.Lines().at(0).contains("traceparent"));
+}
+
 TEST(Reporter, JsonlHasNumberedLinesAndRisingFraction) {
   Capture capture(true);
   Reporter reporter(capture.options);
