@@ -179,7 +179,6 @@ class AgentTest : public AttemptTest {
     options.attempt.kill_grace = absl::Seconds(1);
     return options;
   }
-  static void NoLog(LogLevel, const std::string&) {}
 };
 
 TEST_F(AgentTest, RunsWhatItIsOfferedInItsSlots) {
@@ -189,7 +188,7 @@ TEST_F(AgentTest, RunsWhatItIsOfferedInItsSlots) {
   for (int i = 1; i <= 10; ++i) {
     stub_.Offer(Assign(i));
   }
-  Agent agent(Options(2), stub_, runner, NoLog);
+  Agent agent(Options(2), stub_, runner, Log());
   absl::Status status;
   std::thread thread([&] { status = agent.Run(); });
   EXPECT_TRUE(stub_.WaitForCompletions(10));
@@ -213,7 +212,7 @@ TEST_F(AgentTest, CancelsAndAbandonsWhatTheServerNames) {
   });
   stub_.Offer(Assign(1));
   stub_.Offer(Assign(2));
-  Agent agent(Options(2), stub_, runner, NoLog);
+  Agent agent(Options(2), stub_, runner, Log());
   std::thread thread([&] { agent.Run().IgnoreError(); });
   EXPECT_TRUE(stub_.WaitForEvent("hanging"));
   stub_.MakeStale(2);
@@ -238,7 +237,7 @@ TEST_F(AgentTest, ShutdownGivesRunningAttemptsBack) {
     return report;
   });
   stub_.Offer(Assign(1));
-  Agent agent(Options(1), stub_, runner, NoLog);
+  Agent agent(Options(1), stub_, runner, Log());
   std::thread thread([&] { agent.Run().IgnoreError(); });
   EXPECT_TRUE(stub_.WaitForEvent("hanging"));
   agent.Shutdown();
@@ -253,7 +252,7 @@ TEST_F(AgentTest, ComesBackAfterTheServerWasAway) {
   });
   stub_.SetAway(true);
   stub_.Offer(Assign(1));
-  Agent agent(Options(1), stub_, runner, NoLog);
+  Agent agent(Options(1), stub_, runner, Log());
   std::thread thread([&] { agent.Run().IgnoreError(); });
   EXPECT_TRUE(stub_.WaitForSyncs(3));
   stub_.SetAway(false);
