@@ -263,8 +263,9 @@ CREATE TABLE file_set(
 ) STRICT;
 CREATE TABLE file_set_blob(
   file_set INTEGER NOT NULL REFERENCES file_set(id),
-  tenant TEXT NOT NULL,
   sha256 TEXT NOT NULL,
+  -- Behind the key: quick_check of SQLite 3.40 mistakes columns of such a table in another order.
+  tenant TEXT NOT NULL,
   PRIMARY KEY (file_set, sha256)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX file_set_of_blob ON file_set_blob(tenant, sha256);
