@@ -148,7 +148,8 @@ CASES = [
     Case("concat_rescaled", concat_of_scales, ROUNDED, TWO),
     Case("concat_of_outputs", scaled_pair("Concat"), EXACT, TWO),
     Case("detector_head", detector_head, FLOAT, ONE, settings="calibration: {output: 1}"),
-    Case("conv_by_channel", conv(pads=[1, 1, 1, 1]), PRODUCT, ONE,
+    # Steps as fine as each channel allows: float32's error in the scaled sum is a larger part of them.
+    Case("conv_by_channel", conv(pads=[1, 1, 1, 1]), FLOAT, ONE,
          settings="calibration: {output: 1}"),
     Case("concat_same_scale", lambda b: b.op("Concat", ["x", b.op("Neg", ["x"])], axis=1), ROUNDED,
          ONE),
