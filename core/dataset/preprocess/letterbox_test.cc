@@ -121,7 +121,7 @@ std::string Normalize(bool fuse) {
                       R"("fuseIntoFirstLayer":)", fuse ? "true}" : "false}");
 }
 
-absl::StatusOr<Pipeline> Made(std::vector<std::string> steps) {
+absl::StatusOr<Pipeline> Made(const std::vector<std::string>& steps) {
   Json list = Json::Array();
   for (const std::string& step : steps) {
     list.Append(*Json::Parse(step));
