@@ -74,6 +74,15 @@ struct ConvParams {
     const size_t at = static_cast<size_t>(channel);
     return wide_bias.empty() ? int64_t{bias[at]} : wide_bias[at];
   }
+  // Precondition: it fits where it is kept.
+  void set_bias(int64_t channel, int64_t value) {
+    const size_t at = static_cast<size_t>(channel);
+    if (wide_bias.empty()) {
+      bias[at] = static_cast<int32_t>(value);
+    } else {
+      wide_bias[at] = value;
+    }
+  }
 };
 
 // Whether sums are 64-bit: 16-bit input or weights.

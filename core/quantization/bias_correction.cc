@@ -162,34 +162,17 @@ class Correction {
            (factors.empty() ? 1.0 : static_cast<double>(factors[channel]));
   }
 
-  static void SetBias(integer::ConvParams& conv, size_t channel, int64_t bias) {
-    if (conv.wide_bias.empty()) {
-      conv.bias[channel] = static_cast<int32_t>(bias);
-    } else {
-      conv.wide_bias[channel] = bias;
-    }
-  }
-
   // `shifts` in real units.
   void ShiftBiases(const LoweredNetwork::LinearLayer& linear, const std::vector<double>& shifts) {
     integer::Layer& layer = network().layers[linear.layer];
     integer::ConvParams& conv = std::get<integer::ConvParams>(layer.params);
     const integer::TensorInfo& input = tensor(layer.inputs[0]);
-    const bool wide = integer::IsWide(conv, input);
-    const int64_t limit = int64_t{1} << (wide ? 62 : 31);
-    const double most = wide ? 0x1p61 : 0x1p31 - 1;
     double largest = 0.0;
     for (size_t m = 0; m < shifts.size(); ++m) {
-      const double shift = shifts[m] / AccumulatorStep(layer, m);
-      const int64_t before = conv.bias_of(static_cast<int64_t>(m));
-      const int64_t wanted = before + RoundHalfEven(std::clamp(shift, -most, most));
-      SetBias(conv, m,
-              std::clamp<int64_t>(wanted, -static_cast<int64_t>(most), static_cast<int64_t>(most)));
-      if (integer::AccumulatorBound(conv, static_cast<int64_t>(m), input) >= limit) {
-        SetBias(conv, m, before);  // the proof of the accumulator comes first
-        continue;
+      // The proof of the accumulator comes first.
+      if (ShiftBias(conv, static_cast<int64_t>(m), shifts[m] / AccumulatorStep(layer, m), input)) {
+        largest = std::max(largest, std::abs(shifts[m]));
       }
-      largest = std::max(largest, std::abs(shifts[m]));
     }
     shifts_[linear.node->id()] = largest;
   }

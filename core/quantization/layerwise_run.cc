@@ -45,10 +45,6 @@ LayerwiseRun::LayerwiseRun(const integer::Network& network, const Dataset& datas
   }
 }
 
-SampleCodes::Buffer& LayerwiseRun::InputBuffer(int worker, size_t operand) {
-  return workers_[static_cast<size_t>(worker)].inputs[operand];
-}
-
 absl::Status LayerwiseRun::Allocate(int tensor) {
   const size_t at = static_cast<size_t>(tensor);
   QB_ASSIGN_OR_RETURN(

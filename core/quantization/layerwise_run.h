@@ -65,8 +65,9 @@ class LayerwiseRun {
     SampleCodes::Buffer output;
   };
 
-  SampleCodes::Buffer& FirstBuffer(int worker) { return InputBuffer(worker, 0); }
-  SampleCodes::Buffer& InputBuffer(int worker, size_t operand);
+  SampleCodes::Buffer& FirstBuffer(int worker) {
+    return workers_[static_cast<size_t>(worker)].inputs[0];
+  }
   absl::Status Allocate(int tensor);
   absl::StatusOr<const void*> Get(int tensor, int64_t sample, SampleCodes::Buffer& buffer) const;
   absl::Status QuantizeSample(const std::vector<size_t>& layers, int64_t sample, int worker);

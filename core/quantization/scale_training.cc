@@ -286,31 +286,15 @@ class Training {
   void Apply(const ChannelFit& fit, const integer::Layer& layer, integer::ConvParams& conv) {
     const integer::TensorInfo& input = tensor(layer.inputs[0]);
     const integer::TensorInfo& output = tensor(layer.output);
-    const bool wide = integer::IsWide(conv, input);
-    const int64_t limit = int64_t{1} << (wide ? 62 : 31);
     for (size_t m = 0; m < fit.scale.size(); ++m) {
       const float scale = static_cast<float>(conv.weight_scales[m] * fit.scale[m]);
       const double factor = output.channel_factors.empty() ? 1.0 : output.channel_factors[m];
       const double step = static_cast<double>(input.scale) * static_cast<double>(scale);
-      const int64_t before = conv.bias_of(static_cast<int64_t>(m));
-      const double most = wide ? 0x1p61 : 0x1p31 - 1;
-      SetBias(conv, m,
-              RoundHalfEven(std::clamp(static_cast<double>(before) + fit.shift[m] / (step * factor),
-                                       -most, most)));
-      if (integer::AccumulatorBound(conv, static_cast<int64_t>(m), input) >= limit) {
-        SetBias(conv, m, before);  // the proof of the accumulator comes first
-        continue;
+      // The proof of the accumulator comes first.
+      if (ShiftBias(conv, static_cast<int64_t>(m), fit.shift[m] / (step * factor), input)) {
+        conv.weight_scales[m] = scale;
+        conv.requant[m] = RequantFor(step / static_cast<double>(output.scale));
       }
-      conv.weight_scales[m] = scale;
-      conv.requant[m] = RequantFor(step / static_cast<double>(output.scale));
-    }
-  }
-
-  static void SetBias(integer::ConvParams& conv, size_t channel, int64_t bias) {
-    if (conv.wide_bias.empty()) {
-      conv.bias[channel] = static_cast<int32_t>(bias);
-    } else {
-      conv.wide_bias[channel] = bias;
     }
   }
 

@@ -291,6 +291,22 @@ absl::StatusOr<integer::ConvParams> QuantizeLinear(const Node& node, const Linea
   return conv;
 }
 
+bool ShiftBias(integer::ConvParams& conv, int64_t channel, double shift,
+               const integer::TensorInfo& input) {
+  const bool wide = integer::IsWide(conv, input);
+  const int64_t limit = int64_t{1} << (wide ? 62 : 31);
+  const double most = wide ? 0x1p61 : 0x1p31 - 1;
+  const int64_t before = conv.bias_of(channel);
+  const int64_t wanted = before + RoundHalfEven(std::clamp(shift, -most, most));
+  conv.set_bias(channel, std::clamp<int64_t>(wanted, -static_cast<int64_t>(most),
+                                             static_cast<int64_t>(most)));
+  if (integer::AccumulatorBound(conv, channel, input) >= limit) {
+    conv.set_bias(channel, before);
+    return false;
+  }
+  return true;
+}
+
 bool ReplaceChannel(integer::ConvParams& conv, int64_t channel, const ChannelCodes& wanted,
                     const integer::TensorInfo& input, const integer::TensorInfo& output) {
   QB_CHECK(conv.weight_bits != 16 && wanted.scale > 0.0f);

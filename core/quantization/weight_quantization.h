@@ -43,6 +43,12 @@ struct ChannelCodes {
 bool ReplaceChannel(integer::ConvParams& conv, int64_t channel, const ChannelCodes& wanted,
                     const integer::TensorInfo& input, const integer::TensorInfo& output);
 
+// Moves the bias of `channel` by `shift` steps of its accumulator, rounded, as far as its type
+// goes. False, and nothing changes, when the accumulator could leave its type. `input`: what the
+// layer reads.
+bool ShiftBias(integer::ConvParams& conv, int64_t channel, double shift,
+               const integer::TensorInfo& input);
+
 // The codes that an activation leaves; without one all: [-128, 127] or [-32767, 32767].
 struct CodeRange {
   int32_t low = -128, high = 127;

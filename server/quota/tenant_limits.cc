@@ -3,13 +3,12 @@
 #include <sys/stat.h>
 
 #include <array>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
+#include "core/base/atomic_file.h"
 #include "core/base/json.h"
 #include "core/base/status_macros.h"
 
@@ -17,6 +16,7 @@ namespace qb::server {
 namespace {
 
 constexpr double kMostPerSecond = 1e9;
+constexpr int64_t kMostBytes = int64_t{4} << 20;
 
 struct CountField {
   absl::string_view name;
@@ -68,23 +68,13 @@ absl::Status SetField(absl::string_view where, const Json::Member& member, Tenan
 
 absl::Status ReadLimits(absl::string_view where, const Json& json, TenantLimits& limits) {
   if (!json.is_object()) {
-    return absl::InvalidArgumentError(absl::StrCat(where, ": expected an object with some of ",
-                                                   Names()));
+    return absl::InvalidArgumentError(
+        absl::StrCat(where, ": expected an object with some of ", Names()));
   }
   for (const Json::Member& member : json.members()) {
     QB_RETURN_IF_ERROR(SetField(where, member, limits));
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<std::string> ReadText(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  if (!file) {
-    return absl::NotFoundError(absl::StrCat("--limits: '", path, "': cannot be read"));
-  }
-  return text.str();
 }
 
 }  // namespace
@@ -141,17 +131,19 @@ absl::StatusOr<bool> LimitBook::Refresh() {
   }
   struct stat info = {};
   // Before the read: a change in between is read again.
-  const Stamp stamp = stat(path_.c_str(), &info) == 0
-                          ? Stamp{info.st_ino, info.st_size, info.st_ctim}
-                          : Stamp{};
+  const Stamp stamp =
+      stat(path_.c_str(), &info) == 0 ? Stamp{info.st_ino, info.st_size, info.st_ctim} : Stamp{};
   {
     absl::ReaderMutexLock lock(&mutex_);
     if (stamp == stamp_ && stamp.inode != 0) {
       return false;
     }
   }
-  QB_ASSIGN_OR_RETURN(const std::string text, ReadText(path_));
-  absl::StatusOr<LimitTable> table = ParseLimits(text, defaults_);
+  const absl::StatusOr<std::string> text = ReadFile(path_, kMostBytes);
+  if (!text.ok()) {
+    return absl::Status(text.status().code(), absl::StrCat("--limits: ", text.status().message()));
+  }
+  absl::StatusOr<LimitTable> table = ParseLimits(*text, defaults_);
   if (!table.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--limits: '", path_, "': ", table.status().message()));
