@@ -205,7 +205,8 @@ class BuiltServer final : public CompileServer {
         overload_(options_.overload, {[this] { return pool_.Delay(); },
                                       [this] { return database_->writer().Delay(); }}),
         disk_([this] { return ReadDiskSpace(options_.data_dir); }, options_.min_free_bytes),
-        retention_(*database_) {}
+        retention_(*database_),
+        sessions_(clock_) {}
 
   DispatcherOptions MakeDispatcherOptions() const {
     DispatcherOptions dispatch = options_.dispatch;
@@ -222,14 +223,14 @@ class BuiltServer final : public CompileServer {
     QB_ASSIGN_OR_RETURN(authenticator_,
                         Authenticator::Create(CredentialFilePath(options_.data_dir), clock_));
     QB_RETURN_IF_ERROR(dispatcher_.Start());
-    collector_ = std::make_unique<Collector>(
-        CollectorParts{retention_, *blobs_, logs_, clock_}, options_.retention,
-        [this] { return stopping_.load(); });
+    collector_ =
+        std::make_unique<Collector>(CollectorParts{retention_, *blobs_, logs_, clock_},
+                                    options_.retention, [this] { return stopping_.load(); });
     ConnectParts();
-    job_service_ = std::make_unique<JobService>(
-        JobServiceParts{store_, access_, *blobs_, logs_, hub_, dispatcher_, gate_, overload_,
-                        disk_, clock_},
-        MakeJobOptions(options_));
+    job_service_ =
+        std::make_unique<JobService>(JobServiceParts{store_, access_, *blobs_, logs_, hub_,
+                                                     dispatcher_, gate_, overload_, disk_, clock_},
+                                     MakeJobOptions(options_));
     blob_service_ =
         std::make_unique<BlobService>(*blobs_, access_, gate_, disk_, BlobServiceOptions());
     WorkerServiceOptions worker_options;
@@ -284,6 +285,12 @@ class BuiltServer final : public CompileServer {
     if (!options_.require_credentials) {
       return Caller();
     }
+    if (request.authorization.empty()) {
+      std::optional<Caller> caller = sessions_.Find(request);
+      if (caller.has_value() && authenticator_->StillGood(*caller)) {
+        return *std::move(caller);
+      }
+    }
     return authenticator_->Authenticate({request.authorization, {}});
   }
 
@@ -297,6 +304,7 @@ class BuiltServer final : public CompileServer {
         {*job_service_, *blob_service_, *server_info_, statistics_, clock_,
          [this](const HttpRequest& request) { return CallerOf(request); },
          [this](const Caller& caller) { return authenticator_->StillGood(caller); }},
+        sessions_,
         [this] { return watch_->Alive(clock_.MonotonicMs()); },
         [this] { return watch_->Ready(options_.data_dir, options_.blobs.min_free_bytes); },
         [this] { return watch_->metrics.Scrape(); }};
@@ -372,11 +380,11 @@ class BuiltServer final : public CompileServer {
       const absl::StatusOr<CollectedThings> collected = collector_->RunOnce();
       NoteRefresh("removing what is kept no longer", collected.status(), last_collection_);
       if (collected.ok() && !(*collected == CollectedThings())) {
-        options_.log(LogLevel::kInfo,
-                     absl::StrCat("removed ", collected->jobs, " jobs, ", collected->results,
-                                  " stored results, ", collected->blobs, " files, ",
-                                  collected->uploads, " unfinished uploads, ", collected->logs,
-                                  " logs"));
+        options_.log(
+            LogLevel::kInfo,
+            absl::StrCat("removed ", collected->jobs, " jobs, ", collected->results,
+                         " stored results, ", collected->blobs, " files, ", collected->uploads,
+                         " unfinished uploads, ", collected->logs, " logs"));
       }
       collecting_ = false;
     });
@@ -408,6 +416,7 @@ class BuiltServer final : public CompileServer {
   OverloadGuard overload_;
   DiskGuard disk_;
   SqliteRetention retention_;
+  Sessions sessions_;  // of browsers
   std::unique_ptr<BlobStore> blobs_;
   std::unique_ptr<Collector> collector_;
   std::unique_ptr<Authenticator> authenticator_;
@@ -424,7 +433,7 @@ class BuiltServer final : public CompileServer {
   std::atomic<bool> collecting_ = false;
   absl::Status last_collection_;  // of the round that is under way
   std::atomic<bool> stopping_ = false;
-  absl::Mutex health_mutex_;               // one change of the health at a time
+  absl::Mutex health_mutex_;  // one change of the health at a time
   std::unique_ptr<Ticker> ticker_;
   std::unique_ptr<HttpServer> http_;
   std::string http_address_;

@@ -7,14 +7,17 @@ export class ApiError extends Error {
   }
 }
 
-async function fetchChecked(path) {
-  const response = await fetch(path, {credentials: "same-origin"});
+async function fetchChecked(path, options) {
+  const response = await fetch(path, {credentials: "same-origin", ...options});
   if (!response.ok) {
     let message = `the server answered ${response.status}`;
     try {
       message = (await response.json()).error.message;
     } catch {
       // not one of the API's own errors
+    }
+    if (response.status === 401 && options === undefined) {
+      document.dispatchEvent(new Event("signedout"));
     }
     throw new ApiError(response.status, message);
   }
@@ -23,6 +26,16 @@ async function fetchChecked(path) {
 
 export async function get(path) {
   return (await fetchChecked(`/api/v1${path}`)).json();
+}
+
+/** Signs in: the token goes to the server in a header, and a cookie that no script can read comes back. Gives the tenant. */
+export async function signIn(token) {
+  const answer = await fetchChecked("/api/v1/session", {method: "POST", headers: {Authorization: `Bearer ${token}`}});
+  return (await answer.json()).tenant;
+}
+
+export async function signOut() {
+  await fetchChecked("/api/v1/session", {method: "DELETE"});
 }
 
 export const jobPath = (id) => `/jobs/${encodeURIComponent(id)}`;
@@ -49,7 +62,12 @@ export function listen(path, on, onState) {
   }
   source.addEventListener("end", () => source.close());
   source.addEventListener("open", () => onState?.(true));
-  source.addEventListener("error", () => onState?.(false));
+  source.addEventListener("error", () => {
+    onState?.(false);
+    if (source.readyState === EventSource.CLOSED) {
+      get("/session").catch(() => {});  // refused, and a browser does not say why: signed out?
+    }
+  });
   // A page that is left for another one takes no further place at the server.
   addEventListener("pagehide", () => source.close(), {once: true});
   return () => source.close();

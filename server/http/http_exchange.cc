@@ -33,6 +33,10 @@ HttpResponse Refused(int status, absl::string_view text) {
   return response;
 }
 
+bool IsKnownMethod(absl::string_view method) {
+  return method == "GET" || method == "HEAD" || method == "POST" || method == "DELETE";
+}
+
 bool IsEvents(const HttpResponse& response) {
   return absl::StartsWith(response.content_type, "text/event-stream");
 }
@@ -51,6 +55,7 @@ void HttpExchange::ReadRequest(const char* method, const char* path) {
   request_.cookie = HeaderOf(connection_, MHD_HTTP_HEADER_COOKIE);
   request_.if_none_match = HeaderOf(connection_, MHD_HTTP_HEADER_IF_NONE_MATCH);
   request_.last_event_id = HeaderOf(connection_, "Last-Event-ID");
+  request_.fetch_site = HeaderOf(connection_, "Sec-Fetch-Site");
   request_.wake = [weak = weak_from_this()] {
     if (auto self = weak.lock()) {
       self->Wake();
@@ -87,9 +92,10 @@ MHD_Result HttpExchange::OnRequest(const char* method, const char* path) {
     HttpResponse response = Refused(MHD_HTTP_SERVICE_UNAVAILABLE, "the server is ending\n");
     return Send(response);
   }
-  if (request_.method != "GET" && request_.method != "HEAD") {
-    HttpResponse response = Refused(MHD_HTTP_METHOD_NOT_ALLOWED, "expected GET or HEAD\n");
-    response.SetHeader("Allow", "GET, HEAD");
+  if (!IsKnownMethod(request_.method)) {
+    HttpResponse response =
+        Refused(MHD_HTTP_METHOD_NOT_ALLOWED, "expected GET, HEAD, POST or DELETE\n");
+    response.SetHeader("Allow", "GET, HEAD, POST, DELETE");
     return Send(response);
   }
   // Suspended first: the task may be done before this function is.

@@ -16,14 +16,16 @@
 namespace qb::server {
 
 struct HttpRequest {
-  std::string method;  // "GET" or "HEAD": the server refuses others itself
-  std::string path;    // percent-decoded, begins with '/'
+  std::string
+      method;        // GET, HEAD, POST or DELETE: the server refuses others itself; without a body
+  std::string path;  // percent-decoded, begins with '/'
   std::vector<std::pair<std::string, std::string>> query;  // percent-decoded, in order
   std::string host;                                        // headers; "" when absent
   std::string authorization;
   std::string cookie;
   std::string if_none_match;
   std::string last_event_id;
+  std::string fetch_site;  // Sec-Fetch-Site: which page made a browser ask
   // For streams: to be called, by any thread, when HttpResponse::stream has more to give.
   std::function<void()> wake;
 

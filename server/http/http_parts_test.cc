@@ -54,6 +54,32 @@ TEST(HttpRouter, FillsThePlacesOfAPattern) {
   EXPECT_EQ(router.Handle(Asked("/api/v1/x")).content_type, "application/json");
 }
 
+TEST(HttpRouter, TellsMethodsApart) {
+  HttpRouter router;
+  const auto answer = [](const char* text) {
+    return [text](const HttpRequest&, PathParts) {
+      HttpResponse response;
+      response.body = text;
+      return response;
+    };
+  };
+  router.Add("/session", answer("read"));
+  router.Add("POST", "/session", answer("made"));
+  router.Add("/jobs", answer("jobs"));
+  HttpRequest request = Asked("/session");
+  EXPECT_EQ(router.Handle(request).body, "read");
+  request.method = "HEAD";
+  EXPECT_EQ(router.Handle(request).body, "read");
+  request.method = "POST";
+  EXPECT_EQ(router.Handle(request).body, "made");
+  request.method = "DELETE";
+  EXPECT_EQ(router.Handle(request).status, 405);
+  EXPECT_EQ(router.Handle(request).body, "expected GET, HEAD, POST\n");
+  request = Asked("/jobs");
+  request.method = "POST";
+  EXPECT_EQ(router.Handle(request).status, 405);
+}
+
 TEST(Guarded, AddsItsHeadersAndKeepsAPolicyThatIsThere) {
   const HttpHandler site = Guarded([](const HttpRequest& request) {
     HttpResponse response;

@@ -21,12 +21,14 @@ class HttpRouter {
   // `pattern`: "/api/v1/jobs/{job}"; a {name} stands for one part of a path, never for an empty
   // one.
   void Add(std::string pattern, RouteHandler handler);
-  // 404 as JSON below /api/, as text elsewhere.
+  // A request that changes something: `method` is POST or DELETE. Add alone answers GET and HEAD.
+  void Add(std::string method, std::string pattern, RouteHandler handler);
+  // 404 as JSON below /api/, as text elsewhere; 405 with the methods that there are.
   HttpResponse Handle(const HttpRequest& request) const;
-  std::vector<std::string> Patterns() const;
 
  private:
   struct Route {
+    std::string method;  // "GET" for HEAD as well
     std::string pattern;
     std::vector<std::string> parts;
     RouteHandler handler;

@@ -9,6 +9,7 @@
 #include "server/dashboard/dashboard_files.h"
 #include "server/http/http_guard.h"
 #include "server/http/http_json.h"
+#include "server/http/session_api.h"
 
 namespace qb::server {
 namespace {
@@ -76,6 +77,7 @@ HttpRouter MakeRouter(const SiteParts& parts) {
     return MetricsResponse(metrics());
   });
   AddApiRoutes(parts.api, router);
+  AddSessionRoutes(parts.sessions, parts.api.authenticate, router);
   AddPages(router);
   return router;
 }

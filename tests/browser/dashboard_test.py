@@ -141,6 +141,20 @@ class ScriptedCompiles(OnStack):
         self.assertIn("Settings that differ", self.browse("filters", failed=bad, succeeded=good)["compared"])
 
 
+@unittest.skipIf(MISSING, MISSING)
+class SigningIn(unittest.TestCase):
+    def test_a_token_opens_the_pages_and_signing_out_closes_them(self):
+        with stack.TokenStack(compiler="chaos_compiler", http=True) as own:
+            job = own.qbc("submit", own.write("secret.onnx", "# secret\nstage import\nlog hello\nwrite_output 5000\n"), "-t", "aries-rb",
+                          "--use-random-calib", check=0).stdout.strip()
+            own.qbc("wait", job, check=0)
+            token = own.token("a")
+            seen = browser.run("login", site=own.site, job=job, token=token, wrong=f"{token[:-4]}0000")
+            self.assertIn("does not know this token", seen["refused"])
+            self.assertEqual(seen["bytes"], 5000)
+            self.assertNotIn(token.split("_")[2], own.server_log(lines=10_000))
+
+
 if __name__ == "__main__":
     if MISSING:
         print(f"SKIPPED: {MISSING}", flush=True)

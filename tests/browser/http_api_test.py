@@ -204,11 +204,17 @@ class HttpApi(unittest.TestCase):
         answer = ask(self.site, "/api/v1/server", method="HEAD")
         self.assertEqual((answer.status, answer.body), (200, b""))
 
+    def test_a_server_without_credentials_has_no_sessions(self):
+        self.assertEqual(self.get("/api/v1/session").json, {"tenant": "default", "needs_credential": False})
+        for headers in ({}, {"Authorization": "Bearer qbt_0_0"}):
+            self.assertIn(ask(self.site, "/api/v1/session", headers, "POST").status, (400, 401), headers)
+        self.assertEqual(ask(self.site, "/api/v1/session", method="PUT").status, 405)
+
     def test_the_description_has_every_route(self):
         described = self.get("/api/v1/openapi.json").json
         self.assertEqual(described, json.loads((stack.ROOT / "server/http/openapi.json").read_text()))
         source = (stack.ROOT / "server/http/job_api.cc").read_text()
-        routes = {"/api/v1" + route for route in re.findall(r'add\("(/[^"]*)"', source)}
+        routes = {"/api/v1" + route for route in re.findall(r'add\("(/[^"]*)"', source)} | {"/api/v1/session"}
         self.assertGreater(len(routes), 7)
         self.assertEqual(set(described["paths"]) - {"/healthz", "/readyz", "/metrics"}, routes)
 
@@ -262,35 +268,16 @@ class Credentials(unittest.TestCase):
     """A server that asks for tokens asks for them over HTTP too."""
 
     def setUp(self):
-        self.own = stack.Stack(compiler="chaos_compiler", http=True, workers=0)
-        self.own.folder.joinpath("data").mkdir(mode=0o700)
-        self.tokens = {name: self.own.write(f"{name}.token", self.server_token("create", "--tenant", name))
-                       for name in ("a", "b")}
-        for path in self.tokens.values():
-            pathlib.Path(path).chmod(0o600)
-        self.addCleanup(shutil.rmtree, self.own.folder, ignore_errors=True)
-        self.server = subprocess.Popen(
-            [stack.BIN / "qbc-server", "--listen", self.own.address, "--data-dir", self.own.path("data"), "--auth", "required",
-             *self.own.http_flags()], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-            env=stack.clean_environment())
-        self.addCleanup(self.end_server)
-        self.server.stdout.readline()  # it listens
-
-    def end_server(self):
-        self.server.terminate()
-        self.server.wait(timeout=60)
-        self.server.stdout.close()
-
-    def server_token(self, *arguments):
-        return subprocess.run([stack.BIN / "qbc-server", "token", arguments[0], "--data-dir", self.own.path("data"), *arguments[1:]],
-                              capture_output=True, text=True, timeout=60, check=True).stdout
+        self.own = stack.TokenStack(compiler="chaos_compiler", http=True, workers=0)
+        self.own.start_server()
+        self.addCleanup(self.own.__exit__, None, None, None)
 
     def header_of(self, tenant):
-        return {"Authorization": f"Bearer {pathlib.Path(self.tokens[tenant]).read_text().strip()}"}
+        return {"Authorization": f"Bearer {self.own.token(tenant)}"}
 
     def submit(self, tenant):
         return self.own.qbc("submit", self.own.write("a.onnx", SCRIPT), "-t", "aries-rb", "--use-random-calib", "--token-file",
-                            self.tokens[tenant], check=0).stdout.strip()
+                            self.own.tokens[tenant], check=0).stdout.strip()
 
     def test_the_api_wants_a_token(self):
         for headers in ({}, {"Authorization": "Bearer qbt_0_0"}, {"Authorization": "Basic YTpi"}):
@@ -308,13 +295,52 @@ class Credentials(unittest.TestCase):
             self.assertEqual(ask(self.own.site, f"/api/v1/jobs/{job}{path}", self.header_of("b")).status, 404, path)
         self.assertNotIn(job, ask(self.own.site, "/api/v1/jobs", self.header_of("b")).body.decode())
 
+    def sign_in(self, headers):
+        return ask(self.own.site, "/api/v1/session", headers, "POST")
+
+    def test_a_session_stands_for_a_token(self):
+        job = self.submit("a")
+        answer = self.sign_in(self.header_of("a"))
+        self.assertEqual((answer.status, answer.json), (200, {"tenant": "a", "needs_credential": True}))
+        cookie = answer.headers["Set-Cookie"]
+        for attribute in ("HttpOnly", "SameSite=Strict", "Path=/api/v1"):
+            self.assertIn(attribute, cookie.split("; "))
+        secret = self.own.token("a").split("_")[2]
+        self.assertNotIn(secret, str(answer.headers) + answer.body.decode())
+        kept = {"Cookie": cookie.split(";")[0]}
+        for path in ("", "/events", "/log"):
+            self.assertEqual(ask(self.own.site, f"/api/v1/jobs/{job}{path}", {**kept, "Connection": "close"}, "HEAD").status, 200, path)
+        self.assertEqual(ask(self.own.site, "/api/v1/session", kept).json["tenant"], "a")
+        for site in ("cross-site", "same-site"):
+            self.assertEqual(ask(self.own.site, "/api/v1/jobs", {**kept, "Sec-Fetch-Site": site}).status, 401, site)
+        # A header counts before a cookie.
+        self.assertNotIn(job, ask(self.own.site, "/api/v1/jobs", {**kept, **self.header_of("b")}).body.decode())
+        left = ask(self.own.site, "/api/v1/session", kept, "DELETE")
+        self.assertIn("Max-Age=0", left.headers["Set-Cookie"])
+        self.assertEqual(ask(self.own.site, "/api/v1/jobs", kept).status, 401)
+
+    def test_a_session_ends_with_its_token(self):
+        kept = {"Cookie": self.sign_in(self.header_of("a")).headers["Set-Cookie"].split(";")[0]}
+        self.assertEqual(ask(self.own.site, "/api/v1/jobs", kept).status, 200)
+        self.own.server_token("revoke", self.own.token("a").split("_")[1])
+        deadline = time.monotonic() + stack.DEADLINE_S
+        while ask(self.own.site, "/api/v1/jobs", kept).status == 200 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.assertEqual(ask(self.own.site, "/api/v1/jobs", kept).status, 401)
+
+    def test_what_is_no_token_signs_nobody_in(self):
+        for headers in ({}, {"Authorization": "Bearer qbt_0_0"}, {"Authorization": "Basic YTpi"}, {"Cookie": "qbc-session=1"}):
+            answer = self.sign_in(headers)
+            self.assertEqual((answer.status, answer.headers["Set-Cookie"]), (401, None), headers)
+            self.assertEqual(answer.json["error"]["status"], "UNAUTHENTICATED")
+
     def test_a_revoked_token_ends_its_streams(self):
         job = self.submit("a")
         request = urllib.request.Request(f"{self.own.site}/api/v1/jobs/{job}/events", headers=self.header_of("a"))
         with urllib.request.urlopen(request, timeout=60) as stream:
             self.assertTrue(stream.readline())
-            token = pathlib.Path(self.tokens["a"]).read_text().split("_")[1]
-            self.server_token("revoke", token)
+            token = self.own.token("a").split("_")[1]
+            self.own.server_token("revoke", token)
             with self.assertRaises(http.client.HTTPException):
                 stream.read()
         self.assertEqual(ask(self.own.site, "/api/v1/jobs", self.header_of("a")).status, 401)

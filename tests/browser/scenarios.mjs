@@ -147,6 +147,61 @@ const SCENARIOS = {
     return {blocked};
   },
 
+  /** A server that asks who looks: a wrong token, the right one, its job with stream, frame and file, and out again. */
+  async login(visit, {job, token, wrong, picture}) {
+    const page = await visit.open();
+    const addresses = [];
+    page.on("request", (request) => addresses.push(request.url()));
+    const unauthorized = () => {
+      // A browser itself writes one line for each answer 401.
+      const [expected, other] = [visit.complaints.filter((one) => one.includes("401")), visit.complaints.filter((one) => !one.includes("401"))];
+      visit.complaints.splice(0, visit.complaints.length, ...other);
+      return expected.length;
+    };
+    await visit.go(`/jobs/${job}`);
+    assert.equal(await page.title(), "Sign in · qbc");
+    const field = page.getByLabel("Token");
+    assert.equal(await field.getAttribute("type"), "password");
+    await field.fill(wrong);
+    await page.keyboard.press("Enter");
+    const refused = await page.getByRole("alert").filter({hasText: /\S/}).innerText();
+    await field.fill("no token at all");
+    await page.getByRole("button", {name: "Sign in"}).click();
+    await page.getByRole("alert").filter({hasText: "That is not a token"}).waitFor();
+    assert.ok(unauthorized() >= 2);
+    await field.fill(` ${token} `);
+    await page.getByRole("button", {name: "Sign in"}).click();
+    await page.locator("h1 .badge.succeeded").waitFor();
+    await visit.tab("Log");
+    await page.locator("pre.log").filter({hasText: /\S/}).waitFor();
+    const [file] = await Promise.all([page.waitForEvent("download"), (async () => {
+      await visit.tab("Summary");
+      await page.locator("a[download]").first().click();
+    })()]);
+    const bytes = fs.statSync(await file.path()).size;
+    const stored = await page.evaluate(() => JSON.stringify({...localStorage, ...sessionStorage}) + document.cookie);
+    await visit.go("/jobs");
+    assert.equal(await page.locator(`tr[data-job="${job}"]`).count(), 1);
+    await page.setViewportSize({width: 390, height: 844});
+    assert.equal(await visit.widthOver(), 0);
+    await page.getByRole("button", {name: "Sign out"}).click();
+    await page.getByLabel("Token").waitFor();
+    await visit.go("/jobs");
+    await page.getByLabel("Token").waitFor();
+    assert.equal(await page.getByRole("button", {name: "Sign out"}).count(), 0);
+    await visit.open({width: 390, height: 844, bypassCSP: true});
+    await visit.go("/jobs");
+    assert.deepEqual([await visit.findings(), await visit.widthOver()], [[], 0]);
+    if (picture) {
+      await visit.page.screenshot({path: picture});
+    }
+    unauthorized();
+    for (const text of [stored, ...addresses]) {
+      assert.ok(!text.includes(token) && !text.includes(token.split("_")[2]), "the token is in no address and no storage");
+    }
+    return {refused, bytes, requests: addresses.length};
+  },
+
   async failure(visit, {job}) {
     const page = await visit.open();
     await visit.go(`/jobs/${job}`);

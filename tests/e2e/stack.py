@@ -104,12 +104,16 @@ class Stack:
             self.server = subprocess.Popen(
                 [BIN / "qbc-server", "--listen", self.address, "--data-dir", self.folder / "data",
                  "--local-workers", str(self.workers), "--worker-binary", BIN / "qbc-worker",
-                 "--compiler-binary", BIN / self.compiler, *self.http_flags()],
+                 "--compiler-binary", BIN / self.compiler, *self.http_flags(), *self.more_flags()],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=clean_environment())
         self.qbc("status", "--connect-timeout", "60s", check=0)
 
     def http_flags(self):
         return ["--http-listen", "127.0.0.1:0", "--http-port-file", self.path("http")] if self.http else []
+
+    def more_flags(self):
+        """Of the server, for a kind of stack."""
+        return []
 
     @property
     def site(self):
@@ -161,3 +165,28 @@ class Stack:
         if problem is not None and kind is None:
             raise AssertionError(f"{problem}\n{log}")
         return False
+
+
+class TokenStack(Stack):
+    """A server that asks for tokens. `tokens`: the path of a token file by tenant."""
+
+    def __init__(self, tenants=("a", "b"), **options):
+        super().__init__(**options)
+        self.folder.joinpath("data").mkdir(mode=0o700)
+        self.tokens = {name: self.write(f"{name}.token", self.server_token("create", "--tenant", name)) for name in tenants}
+        for path in self.tokens.values():
+            pathlib.Path(path).chmod(0o600)
+
+    def server_token(self, *arguments):
+        """Runs `qbc-server token` on the server's credentials."""
+        return subprocess.run([BIN / "qbc-server", "token", arguments[0], "--data-dir", self.folder / "data", *arguments[1:]],
+                              capture_output=True, text=True, timeout=60, check=True).stdout
+
+    def token(self, tenant):
+        return pathlib.Path(self.tokens[tenant]).read_text().strip()
+
+    def more_flags(self):
+        return ["--auth", "required"]
+
+    def environment(self, **more):
+        return super().environment(**{"QBC_TOKEN_FILE": next(iter(self.tokens.values())), **more})
