@@ -8,7 +8,9 @@ export class ApiError extends Error {
 }
 
 async function fetchChecked(path, options) {
-  const response = await fetch(path, {credentials: "same-origin", ...options});
+  const begun = options === undefined ? globalThis.firstAnswers?.get(path) : undefined;  // by first.js
+  globalThis.firstAnswers?.delete(path);
+  const response = await (begun ?? fetch(path, {credentials: "same-origin", ...options}));
   if (!response.ok) {
     let message = `the server answered ${response.status}`;
     try {
@@ -65,7 +67,8 @@ export function listen(path, on, onState) {
   source.addEventListener("error", () => {
     onState?.(false);
     if (source.readyState === EventSource.CLOSED) {
-      get("/session").catch(() => {});  // refused, and a browser does not say why: signed out?
+      // Refused, and a browser does not say why: signed out? Or the page is being left: then this never runs.
+      setTimeout(() => get("/session").catch(() => {}), 500);
     }
   });
   // A page that is left for another one takes no further place at the server.

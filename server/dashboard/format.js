@@ -41,8 +41,11 @@ export function duration(text) {
   return text === undefined ? undefined : Number.parseFloat(text);
 }
 
+// Made once: each takes longer than what it then writes.
+const TIME = new Intl.DateTimeFormat(undefined, {dateStyle: "medium", timeStyle: "medium"});
+
 export function time(text) {
-  return text === undefined ? "" : new Date(text).toLocaleString(undefined, {dateStyle: "medium", timeStyle: "medium"});
+  return text === undefined ? "" : TIME.format(new Date(text));
 }
 
 export function ago(text) {

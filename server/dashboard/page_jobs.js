@@ -7,6 +7,8 @@ import {badge, hasEnded, link, nameOf, progressText, shortId, STATES, stateLabel
 
 const PERIODS = [["", "any time"], ["1h", "last hour"], ["24h", "last 24 hours"], ["168h", "last 7 days"]];
 const PAGE_SIZE = 50;
+// As many as a screen shows: the others are drawn after the first paint.
+const FIRST_ROWS = 20;
 
 /** This page's address with other parameters; undefined takes one away, and always the place in the list. */
 function address(query, changes) {
@@ -94,6 +96,7 @@ class Choice {
   }
 }
 
+/** Keeps the rows as the server has them. Gives a function that draws all of them at the next frame. */
 function follow(revision, query, jobs, draw, notice) {
   const states = query.getAll("state");
   const target = query.get("target");
@@ -115,6 +118,7 @@ function follow(revision, query, jobs, draw, notice) {
       show(notice, h("a", {class: "button", href: location.href}, `${fresh.size} new ${fresh.size === 1 ? "job" : "jobs"}: show`));
     }
   }});
+  return redraw;
 }
 
 export async function render(place) {
@@ -129,7 +133,7 @@ export async function render(place) {
     : card(null, table("Jobs", [{text: "Choose", class: "pick"}, "State", "Model", {text: "Target", class: "not-narrow"},
         {text: "Progress", class: "not-narrow"}, "Submitted"],
       all.map((job) => row(job, choice.ids, choice.onChoose)))));
-  draw(jobs);
+  draw(jobs.slice(0, FIRST_ROWS));
   const next = new URLSearchParams(query);
   if (ask.has("created_after")) {
     next.set("created_after", ask.get("created_after"));
@@ -139,5 +143,8 @@ export async function render(place) {
     h("nav", {class: "pager", "aria-label": "Places in the list"},
       query.get("page_token") ? h("a", {class: "button", href: address(query, {created_after: undefined})}, "Newest") : h("span"),
       list.next_page_token ? h("a", {class: "button", rel: "next", href: `/jobs?${next}`}, "Older") : null));
-  follow(list.revision ?? 0, query, jobs, draw, notice);
+  const redraw = follow(list.revision ?? 0, query, jobs, draw, notice);
+  if (jobs.length > FIRST_ROWS) {
+    requestAnimationFrame(redraw);  // it waits for one more
+  }
 }

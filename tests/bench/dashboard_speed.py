@@ -3,8 +3,10 @@
 
     tests/bench/dashboard_speed.py [--jobs 100000] [--layers 1000] [--rounds 5]
 
-Times are the browser's own, from the start of the navigation: of the list until its rows are there (bar 200 ms, and
-beside it the time of the API request in it), of the graph until its first paint (bar 1 s)."""
+Times are the page's own, from the start of the navigation: of the list until a screen of its rows is painted (bar
+200 ms, and beside it the time of the API request in it), of the graph until its first paint (bar 1 s). The first
+visit fetches the dashboard's files and is left out. A browser wants two processors: on a machine with other work the
+figures grow with the load, which is printed."""
 
 import argparse
 import os
@@ -47,6 +49,7 @@ def chain(layers):
 
 
 def show(name, times, bar_ms=None):
+    times = times[1:]
     middle = statistics.median(times)
     print(f"{name}: median {middle:.0f} ms, worst {max(times):.0f} ms of {len(times)}"
           + (f" (bar {bar_ms} ms)" if bar_ms else ""), flush=True)
@@ -79,13 +82,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=100_000)
     parser.add_argument("--layers", type=int, default=1000)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=12)
     arguments = parser.parse_args()
     missing = browser.why_not()
     if missing:
         print(f"SKIPPED: {missing}")
         return 0
-    print(f"load {os.getloadavg()[0]:.1f}")
+    print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
     good = [list_speed(arguments.jobs, arguments.rounds), graph_speed(arguments.layers, arguments.rounds)]
     return 0 if all(good) else 1
 
