@@ -153,8 +153,8 @@ def python_page():
     lines += ["", "`model_validate(values)` and `model_dump(by_alias=..., exclude_unset=...)` are there on "
               "Pydantic 1 and 2.", "", "| section | class |", "| --- | --- |"]
     lines += [f"| `{field}` | `{cls.__name__}` |" for field, cls in config_sections.SECTIONS.items()]
-    lines += ["", "## Events and results", ""]
-    for cls in (events.StatusEvent, events.ProgressEvent, events.LogEvent, events.CompileResult,
+    lines += ["", "## Servers, events and results", ""]
+    for cls in (qbcompiler.Server, events.StatusEvent, events.ProgressEvent, events.LogEvent, events.CompileResult,
                 events.OutputFile):
         fields = ", ".join(f"`{name}`" for name in cls.__dataclass_fields__)
         lines += [f"- **{cls.__name__}** ({fields}): {doc(cls)}"]

@@ -3,6 +3,7 @@
 This package is independent: not affiliated with, endorsed by or supported by any maker of NPUs."""
 
 from . import calibration, config_sections
+from .access import Server
 from .api import (get_body_subgraph, mblt_compile, mblt_compile_with_callback, mxq_compile,
                   mxq_compile_from_mblt, mxq_compile_from_source, mxq_compile_with_callback,
                   read_provenance, set_log_level)
@@ -24,7 +25,7 @@ __all__ = [
     "CompileResult", "CompileTimeoutError", "CompilerCrashError", "CompilerNotFoundError",
     "ConfigError", "DeviceUnavailableError", "Event", "InternalError", "LogEvent", "ModelParseError",
     "OutOfMemoryError", "OutputFile", "OutputWriteError", "ProgressDisplay", "ProgressEvent",
-    "QBCompilerError", "ServerUnavailableError", "ServiceError", "StatusEvent", "TargetError",
+    "QBCompilerError", "Server", "ServerUnavailableError", "ServiceError", "StatusEvent", "TargetError",
     "UnsupportedOperatorError", "calibration", "dump_default_config", "get_body_subgraph",
     "list_presets", "mblt_compile", "mblt_compile_with_callback", "mxq_compile",
     "mxq_compile_from_mblt", "mxq_compile_from_source", "mxq_compile_with_callback",

@@ -10,6 +10,7 @@ import os
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, TypeVar, Union, cast
 
 from . import jobs, local
+from .access import Server
 from .config import PathLike
 from .config_sections import (BiasCorrectionConfig, BitConfig, CalibrationConfig,
                               EquivalentTransformationConfig, ExtraOutputConfig, HessianQuantConfig,
@@ -126,7 +127,7 @@ def mxq_compile(
     eval_labels: Optional[PathLike] = None,
     require_device: bool = False,
     threads: Optional[int] = None,
-    server: Optional[str] = None,
+    server: Optional[Union[str, Server]] = None,
     callback: Optional[Callback] = None,
 ) -> CompileResult:
     """Compiles a model, or an .mblt, to an .mxq.
@@ -134,7 +135,7 @@ def mxq_compile(
     `calib_data_path`: a folder or a listing, several of them, or NumPy arrays. `feed_dict`: example
     tensors by input name; their shapes fix the open dimensions of the model. `compile_config`: a file, a
     CompileConfig or a dictionary. `save_path` is ./tmp.mxq when it is not given. `eval_data` and
-    `eval_labels`: samples for the check of the result. `server`: an address, "" for this machine.
+    `eval_labels`: samples for the check of the result. `server`: an address, a Server, "" for this machine.
     Errors: subclasses of QBCompilerError, by code; ValueError and TypeError for wrong arguments."""
     arguments: Dict[str, Any] = dict(locals())
     if not jobs.is_mblt(model):
@@ -199,7 +200,7 @@ def mblt_compile(
     *,
     offload_config: Optional[OffloadConfig] = None,
     threads: Optional[int] = None,
-    server: Optional[str] = None,
+    server: Optional[Union[str, Server]] = None,
     callback: Optional[Callback] = None,
 ) -> CompileResult:
     """Parses a model to an .mblt; with multi_shape to one a size: at the paths of a list, or at

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import re
 import time
-from typing import Any, Callable, Optional
+from typing import Any, Callable, List, Optional, Tuple, Union
 
 import grpc
 
+from .access import Access
 from .errors import ArgumentError, QBCompilerError, ServerUnavailableError, ServiceError, error_of
 from .wire import Wire
 
@@ -17,6 +19,7 @@ _BUDGET_S = 15.0
 _FIRST_DELAY_S = 0.1
 _LONGEST_DELAY_S = 3.0
 _CALL_TIMEOUT_S = 30.0
+_MAX_PEM_BYTES = 4 << 20
 _TRANSIENT = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.ABORTED)
 # The transport names a connection that broke at a bad moment in these ways.
 _BROKEN = ("Stream removed", "Socket closed", "Connection reset", "GOAWAY", "RST_STREAM")
@@ -102,13 +105,42 @@ class Backoff:
         self._delay_s = min(self._delay_s * 2, _LONGEST_DELAY_S)
 
 
+def _pem(path: str) -> Optional[bytes]:
+    if not path:
+        return None
+    try:
+        with open(path, "rb") as file:
+            return file.read(_MAX_PEM_BYTES)
+    except OSError as error:
+        raise ArgumentError(f"'{path}': {error.strerror}") from error
+
+
+def _channel(access: Access) -> grpc.Channel:
+    """Never plain beyond this machine: the token would be there for everybody to read."""
+    target = channel_target(access.address)
+    socket = target.startswith("unix:")
+    local = socket or target.startswith(("127.0.0.1:", "localhost:", "[::1]:"))
+    if socket or (local and not access.tls_ca):
+        return grpc.insecure_channel(target, options=_OPTIONS)
+    credentials = grpc.ssl_channel_credentials(_pem(access.tls_ca), _pem(access.tls_key),
+                                               _pem(access.tls_cert))
+    return grpc.secure_channel(target, credentials, options=_OPTIONS)
+
+
 class Connection:
     """Use as a context manager. Calls are safe from several threads."""
 
-    def __init__(self, address: str) -> None:
-        self.address = address
+    def __init__(self, access: Union[str, Access]) -> None:
+        if isinstance(access, str):
+            access = Access(access)
+        self.address = access.address
         self.wire = Wire()
-        self._channel = grpc.insecure_channel(channel_target(address), options=_OPTIONS)
+        self._channel = _channel(access)
+        self._metadata: List[Tuple[str, str]] = []
+        if access.token:
+            self._metadata.append(("authorization", f"Bearer {access.token}"))
+        if access.traceparent:
+            self._metadata.append(("traceparent", access.traceparent))
 
     def __enter__(self) -> Connection:
         return self
@@ -117,7 +149,10 @@ class Connection:
         self._channel.close()
 
     def method(self, service: str, name: str) -> Callable[..., Any]:
-        return self.wire.method(self._channel, service, name)
+        call = self.wire.method(self._channel, service, name)
+        if not self._metadata:
+            return call
+        return functools.partial(call, metadata=self._metadata)
 
     def backoff(self, budget_s: float = _BUDGET_S) -> Backoff:
         return Backoff(self.address, budget_s)

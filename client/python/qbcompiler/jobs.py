@@ -9,6 +9,7 @@ import tempfile
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from . import local, torch_export
+from .access import chosen_access
 from .display import default_display
 from .errors import ArgumentError, UnsupportedOperatorError
 from .events import Callback, CompileResult, Event, LogEvent, result_of_line
@@ -33,11 +34,6 @@ def is_mblt(model: object) -> bool:
     if isinstance(model, (list, tuple)):
         return bool(model) and all(is_mblt(item) for item in model)
     return is_path(model) and os.fspath(model).lower().endswith(".mblt")  # type: ignore[call-overload]
-
-
-def server_address(server: Optional[str]) -> str:
-    """`server`, else $QBC_SERVER, else "": compile on this machine."""
-    return server if server is not None else os.environ.get("QBC_SERVER", "")
 
 
 def _refuse_unbuilt(arguments: Arguments) -> None:
@@ -69,7 +65,7 @@ class _Work:
         self.settings: Settings = resolve(arguments, flags)
         for warning in self.settings.warnings:
             _LOG.warning("%s", warning)
-        self.address = server_address(arguments.get("server"))
+        self.access = chosen_access(arguments.get("server"))
         self.listen = _listener(arguments.get("callback"))
 
     def text(self, name: str) -> str:
@@ -93,7 +89,7 @@ class _Work:
         # Before minutes of work, not after them.
         folder = os.path.dirname(os.path.abspath(output))
         os.makedirs(folder, exist_ok=True)
-        if self.address:
+        if self.access is not None:
             if len(models) != 1:
                 raise UnsupportedOperatorError(
                     f"several .mblt files on a server are not supported yet; found {len(models)}",
@@ -160,7 +156,8 @@ class _Work:
             evaluation=next(iter(self._evaluation()), "") if quantize else "",
             labels=self.text("eval_labels"), threads=self.threads(), overrides=overrides,
             config_save_path=self.text("config_save_path") or None)
-        return remote.compile_remote(self.address, job, self.listen)
+        assert self.access is not None
+        return remote.compile_remote(self.access, job, self.listen)
 
     def source(self) -> Tuple[str, str, List[Dict[str, Shape]]]:
         """The model as a file, the backend's flag, and the shapes of the one size that feed_dict gives."""

@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import grpc
 
+from .access import Access
 from .config import write_tree
 from .connection import Connection
 from .errors import ArgumentError, ServiceError, error_of
@@ -74,10 +75,10 @@ def _spec(wire: Any, job: Job) -> Tuple[Any, List[Blob]]:
     return spec, blobs
 
 
-def compile_remote(address: str, job: Job, callback: Optional[Callback]) -> CompileResult:
-    """Runs `job` on the server at `address`. An exception of `callback` and Ctrl-C cancel the job.
+def compile_remote(access: Access, job: Job, callback: Optional[Callback]) -> CompileResult:
+    """Runs `job` on a server. An exception of `callback` and Ctrl-C cancel the job.
     Errors: by code; ServerUnavailableError when nobody answers."""
-    with Connection(address) as connection:
+    with Connection(access) as connection:
         spec, blobs = _spec(connection.wire, job)
 
         def meter(done: int, total: int) -> None:
