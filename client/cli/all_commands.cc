@@ -7,10 +7,11 @@ namespace qb::client {
 
 absl::Span<const Command> AllCommands() {
   static const auto commands = std::to_array<Command>({
-      CompileCommand(),  SubmitCommand(),  ValidateCommand(),   JobsCommand(),    GetCommand(),
-      WatchCommand(),    WaitCommand(),    LogsCommand(),       CancelCommand(),  RetryCommand(),
-      DownloadCommand(), ShareCommand(),   BlobCommand(),       StatusCommand(),  LoginCommand(),
-      WhoamiCommand(),   ContextCommand(), CompletionCommand(), VersionCommand(),
+      CompileCommand(),  SubmitCommand(), ValidateCommand(), JobsCommand(),    GetCommand(),
+      WatchCommand(),    WaitCommand(),   LogsCommand(),     CancelCommand(),  RetryCommand(),
+      DownloadCommand(), PinCommand(),    UnpinCommand(),    ShareCommand(),   BlobCommand(),
+      StatusCommand(),   LoginCommand(),  WhoamiCommand(),   ContextCommand(), CompletionCommand(),
+      VersionCommand(),
   });
   return commands;
 }

@@ -40,6 +40,8 @@ const Command& LogsCommand();
 const Command& CancelCommand();
 const Command& RetryCommand();
 const Command& DownloadCommand();
+const Command& PinCommand();
+const Command& UnpinCommand();
 const Command& ShareCommand();
 const Command& BlobCommand();
 const Command& StatusCommand();

@@ -43,6 +43,23 @@ std::string Detail(const qbc::v1::Job& job) {
   return "";
 }
 
+// How much longer the server keeps an ended job: "pinned", "29 d", "5 h"; "" of others.
+std::string KeptFor(const qbc::v1::Job& job, absl::Time now) {
+  if (job.pinned()) {
+    return "pinned";
+  }
+  if (!job.has_expire_time()) {
+    return "";
+  }
+  const absl::Duration left = ToTime(job.expire_time()) - now;
+  if (left <= absl::ZeroDuration()) {
+    return "expired";
+  }
+  return left >= absl::Hours(48)      ? absl::StrCat(left / absl::Hours(24), " d")
+         : left >= absl::Minutes(120) ? absl::StrCat(left / absl::Hours(1), " h")
+                                      : absl::StrCat(left / absl::Minutes(1), " min");
+}
+
 void AddLine(std::string& block, absl::string_view key, absl::string_view value) {
   if (!value.empty()) {
     absl::StrAppendFormat(&block, "%-15s %s\n", absl::StrCat(key, ":"), value);
@@ -57,6 +74,12 @@ std::string SharedWork(const qbc::v1::Job& job) {
                          : "";
 }
 
+std::string KeptUntil(const qbc::v1::Job& job) {
+  return job.pinned()            ? "until it is unpinned"
+         : job.has_expire_time() ? absl::StrCat("until ", FormatTime(job.expire_time()))
+                                 : "";
+}
+
 std::string JobBlock(const qbc::v1::Job& job) {
   std::string block;
   AddLine(block, "id", PrintableLine(job.id()));
@@ -68,6 +91,7 @@ std::string JobBlock(const qbc::v1::Job& job) {
   AddLine(block, "started", job.has_start_time() ? FormatTime(job.start_time()) : "");
   AddLine(block, "finished", job.has_finish_time() ? FormatTime(job.finish_time()) : "");
   AddLine(block, "ran for", job.has_finish_time() ? RunTime(job, absl::InfinitePast()) : "");
+  AddLine(block, "kept", KeptUntil(job));
   AddLine(block, "shared", SharedWork(job));
   AddLine(block, "attempts", absl::StrCat(job.attempt_count()));
   AddLine(block, "worker", PrintableLine(job.worker_id()));
@@ -94,14 +118,14 @@ std::string JobBlock(const qbc::v1::Job& job) {
 }
 
 std::string JobTable(const std::vector<qbc::v1::Job>& jobs, absl::Time now) {
-  constexpr size_t kColumns = 6;
+  constexpr size_t kColumns = 7;
   std::vector<std::array<std::string, kColumns>> rows = {
-      {"ID", "STATE", "TARGET", "CREATED", "TIME", "DETAIL"}};
+      {"ID", "STATE", "TARGET", "CREATED", "TIME", "KEPT", "DETAIL"}};
   for (const qbc::v1::Job& job : jobs) {
     rows.push_back({PrintableLine(job.id()), StateName(job.state()),
                     PrintableLine(job.spec().target_device()),
                     job.has_create_time() ? FormatTime(job.create_time()) : "", RunTime(job, now),
-                    Detail(job)});
+                    KeptFor(job, now), Detail(job)});
   }
   std::array<size_t, kColumns> widths = {};
   for (const auto& row : rows) {

@@ -146,7 +146,10 @@ Json JobToJson(const qbc::v1::Job& job) {
   if (job.has_finish_time()) {
     json.Set("finish_time", FormatTime(job.finish_time()));
   }
-  json.Set("cache_hit", job.cache_hit()).Set("joined", job.joined());
+  if (job.has_expire_time()) {
+    json.Set("expire_time", FormatTime(job.expire_time()));
+  }
+  json.Set("cache_hit", job.cache_hit()).Set("joined", job.joined()).Set("pinned", job.pinned());
   SetText(json, "traceparent", job.traceparent());
   json.Set("attempts", job.attempt_count()).Set("last_event_seq", job.last_event_seq());
   if (job.has_progress()) {

@@ -98,6 +98,15 @@ absl::StatusOr<qbc::v1::JobShares> Connection::SetShare(const std::string& job_i
   });
 }
 
+absl::StatusOr<qbc::v1::Job> Connection::SetPin(const std::string& job_id, bool pinned) {
+  qbc::v1::PinJobRequest request;
+  request.set_job_id(job_id);
+  request.set_pinned(pinned);
+  return Retry<qbc::v1::Job>(options_.interruption, [&](const CallOptions& options) {
+    return stub_->PinJob(request, options);
+  });
+}
+
 absl::StatusOr<qbc::v1::Job> Connection::CancelJob(const qbc::v1::CancelJobRequest& request) {
   return Retry<qbc::v1::Job>(
       nullptr, [&](const CallOptions& options) { return stub_->CancelJob(request, options); });

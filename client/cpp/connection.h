@@ -43,6 +43,8 @@ class Connection {
   // Lets `tenant` read the job, or no longer. Returns who may read it now.
   absl::StatusOr<qbc::v1::JobShares> SetShare(const std::string& job_id, const std::string& tenant,
                                               bool shared);
+  // Keeps an ended job beyond its time, or no longer.
+  absl::StatusOr<qbc::v1::Job> SetPin(const std::string& job_id, bool pinned);
   // Not ended by the interruption: it is what an interruption may lead to.
   absl::StatusOr<qbc::v1::Job> CancelJob(const qbc::v1::CancelJobRequest& request);
 

@@ -197,6 +197,14 @@ class GrpcStub final : public Stub {
     return context.Convert(status, std::move(response));
   }
 
+  absl::StatusOr<qbc::v1::Job> PinJob(const qbc::v1::PinJobRequest& request,
+                                      const CallOptions& options) override {
+    CallContext context(options, *channel_, metadata_);
+    qbc::v1::Job response;
+    const grpc::Status status = jobs_->PinJob(context.get(), request, &response);
+    return context.Convert(status, std::move(response));
+  }
+
   absl::StatusOr<qbc::v1::FindMissingBlobsResponse> FindMissingBlobs(
       const qbc::v1::FindMissingBlobsRequest& request, const CallOptions& options) override {
     CallContext context(options, *channel_, metadata_);

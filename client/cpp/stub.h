@@ -20,6 +20,7 @@ class Job;
 class JobShares;
 class ListJobsRequest;
 class ListJobsResponse;
+class PinJobRequest;
 class QueryWriteRequest;
 class QueryWriteResponse;
 class ReadBlobRequest;
@@ -79,6 +80,8 @@ class Stub {
                                                       const CallOptions& options) = 0;
   virtual absl::StatusOr<qbc::v1::JobShares> UnshareJob(const qbc::v1::UnshareJobRequest& request,
                                                         const CallOptions& options) = 0;
+  virtual absl::StatusOr<qbc::v1::Job> PinJob(const qbc::v1::PinJobRequest& request,
+                                              const CallOptions& options) = 0;
   virtual absl::StatusOr<qbc::v1::FindMissingBlobsResponse> FindMissingBlobs(
       const qbc::v1::FindMissingBlobsRequest& request, const CallOptions& options) = 0;
   virtual absl::StatusOr<qbc::v1::QueryWriteResponse> QueryWrite(

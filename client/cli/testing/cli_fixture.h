@@ -74,6 +74,12 @@ class CliFixture : public ::testing::Test {
     return Run(arguments);
   }
 
+  // The job that was submitted last.
+  qbc::v1::Job LastJob() {
+    absl::MutexLock lock(&server_.mutex);
+    return server_.jobs.back();
+  }
+
   void SucceedEveryJob() {
     server_.on_submit = [this](const qbc::v1::Job& job) {
       FinishFakeJob(server_, job.id(), "the mxq");

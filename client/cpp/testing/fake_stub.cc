@@ -217,6 +217,23 @@ absl::StatusOr<qbc::v1::Job> FakeStub::CancelJob(const qbc::v1::CancelJobRequest
   return *FindJob(*server_, request.job_id());
 }
 
+absl::StatusOr<qbc::v1::Job> FakeStub::PinJob(const qbc::v1::PinJobRequest& request,
+                                              const CallOptions& options) {
+  QB_RETURN_IF_ERROR(Begin("PinJob", options));
+  absl::MutexLock lock(&server_->mutex);
+  qbc::v1::Job* job = FindJob(*server_, request.job_id());
+  if (job == nullptr) {
+    return NoSuchJob(request.job_id());
+  }
+  job->set_pinned(request.pinned());
+  if (request.pinned()) {
+    job->clear_expire_time();
+  } else if (IsTerminalState(job->state())) {
+    job->mutable_expire_time()->set_seconds(kFakeExpireSeconds);
+  }
+  return *job;
+}
+
 absl::StatusOr<qbc::v1::JobShares> FakeStub::ShareJob(const qbc::v1::ShareJobRequest& request,
                                                       const CallOptions& options) {
   QB_RETURN_IF_ERROR(Begin("ShareJob", options));

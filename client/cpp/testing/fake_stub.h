@@ -20,6 +20,9 @@
 
 namespace qb::client {
 
+// When jobs that are not pinned are removed: the year 2100.
+constexpr int64_t kFakeExpireSeconds = 4'102'444'800;
+
 // What the server knows. Tests fill it and look at it; share it between stubs to model a restart.
 struct FakeServer {
   absl::Mutex mutex;
@@ -75,6 +78,8 @@ class FakeStub final : public Stub {
                                               const CallOptions& options) override;
   absl::StatusOr<qbc::v1::JobShares> UnshareJob(const qbc::v1::UnshareJobRequest& request,
                                                 const CallOptions& options) override;
+  absl::StatusOr<qbc::v1::Job> PinJob(const qbc::v1::PinJobRequest& request,
+                                      const CallOptions& options) override;
   absl::StatusOr<qbc::v1::FindMissingBlobsResponse> FindMissingBlobs(
       const qbc::v1::FindMissingBlobsRequest& request, const CallOptions& options) override;
   absl::StatusOr<qbc::v1::QueryWriteResponse> QueryWrite(const qbc::v1::QueryWriteRequest& request,
