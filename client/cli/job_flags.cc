@@ -250,8 +250,9 @@ absl::StatusOr<JobPlan> PlanJob(const ParsedFlags& flags, Session& session) {
   for (const LocalBlob& blob : plan.blobs) {
     bytes += blob.size_bytes;
   }
-  session.view().Say(absl::StrCat(PrintableLine(plan.model), " and its samples: ",
-                                  plan.blobs.size(), " files, ", FormatBytes(bytes)));
+  session.view().Say(
+      absl::StrCat(PrintableLine(plan.model), " and its samples: ", plan.blobs.size(),
+                   plan.blobs.size() == 1 ? " file, " : " files, ", FormatBytes(bytes)));
   return plan;
 }
 

@@ -59,7 +59,8 @@ std::string RetryLine(const absl::Status& why, absl::Duration delay) {
 }
 
 std::string UploadLine(const UploadProgress& progress) {
-  return absl::StrCat(progress.done_blobs, " of ", progress.total_blobs, " files, ",
+  return absl::StrCat(progress.done_blobs, " of ", progress.total_blobs,
+                      progress.total_blobs == 1 ? " file, " : " files, ",
                       FormatBytes(progress.done_bytes));
 }
 
