@@ -72,7 +72,15 @@ endif()
 set(copyright ${CMAKE_BINARY_DIR}/copyright)
 file(READ ${CMAKE_SOURCE_DIR}/NOTICE notice)
 file(READ ${CMAKE_SOURCE_DIR}/deploy/debian/copyright.in copyright_head)
-file(WRITE ${copyright} "${copyright_head}\n${notice}")
+# What stands in the programs themselves (qb_link_archives) comes with its licence.
+set(linked_licences)
+foreach(package libabsl-dev libgrpc-dev libprotobuf-dev libre2-dev libc-ares-dev zlib1g-dev)
+  if(EXISTS /usr/share/doc/${package}/copyright)
+    file(READ /usr/share/doc/${package}/copyright linked_licence)
+    string(APPEND linked_licences "\n\n==== ${package} ====\n\n${linked_licence}")
+  endif()
+endforeach()
+file(WRITE ${copyright} "${copyright_head}\n${notice}${linked_licences}")
 file(WRITE ${CMAKE_BINARY_DIR}/changelog "qbc (${package_version}) unstable; urgency=medium\n\n"
   "  * Built from the project's own tree, whose CHANGELOG.md tells what is new.\n\n"
   " -- the qbc authors <qbc@localhost>  Thu, 01 Jan 2026 00:00:00 +0000\n")

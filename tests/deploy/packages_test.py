@@ -57,12 +57,15 @@ class Packages(unittest.TestCase):
             text = (self.root / "usr/share/doc" / package / "copyright").read_text()
             self.assertIn("Apache-2.0", text)
             self.assertIn("not affiliated", text)
+            self.assertIn("==== libgrpc-dev ====", text)
 
     def test_dependencies_name_what_the_programs_link(self):
         needs = {name: run("dpkg-deb", "-f", path, "Depends") for name, path in self.packages.items()}
         self.assertIn("libsqlite3-0", needs["qbc-server"])
         self.assertIn("libdnnl", needs["qbc-worker"])
-        self.assertIn("libgrpc++", needs["qbc"])
+        self.assertIn("libgrpc++", needs["qbc-server"])
+        self.assertIn("libssl3", needs["qbc"])
+        self.assertNotIn("libgrpc", needs["qbc"])  # it is in the program, which starts sooner so
         self.assertNotIn("libdnnl", needs["qbc"] + needs["qbc-server"])
         self.assertIn("python3-grpcio", needs["python3-qbcompiler"])
 

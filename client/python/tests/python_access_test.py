@@ -187,6 +187,8 @@ class Tls(InFolder):
             result = qbcompiler.mxq_compile(self.write("m.onnx", "stage a\n"), "aries-rb", use_random_calib=True,
                                             save_path=self.path("m.mxq"), server=Server(self.address, tls_ca=ca))
         self.assertEqual(result.outputs[0].size_bytes, 1000)
+        self.assertIn("a at 127.0.0.1:", self.qbc("whoami", "--server", self.address, "--tls-ca", ca, "--tls-cert", self.path("robot.pem"),
+                                                  "--tls-key", self.path("robot.key")))
         # The other authority of this machine's system has not signed the server's certificate.
         with mock.patch.object(Connection, "backoff", lambda own: qbcompiler.connection.Backoff(own.address, 0.3)):
             self.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=other",
