@@ -108,7 +108,7 @@ class Shell:
 
     def run(self, command):
         """(exit code, output)."""
-        self.process.stdin.write(f"{command}\necho; echo {self.MARK} $?\n")
+        self.process.stdin.write(f"{command}\nended=$?; echo; echo {self.MARK} $ended\n")
         self.process.stdin.flush()
         lines = []
         for line in self.process.stdout:
