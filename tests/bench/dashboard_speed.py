@@ -16,6 +16,8 @@ import sys
 
 import numpy as np
 import onnx
+import onnx.helper
+import onnx.numpy_helper
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
