@@ -33,6 +33,8 @@ STAGES = ("calibrate", "quantize", "correct", "tune")
 # The preset of a task, by what the manifest says about it.
 PRESETS = [("vision transformer", "vision_transformer"), ("detection", "detection"),
            ("classification", "classification"), ("CIFAR-10", "classification")]
+# Shapes of inputs that leave dimensions open: those of the samples.
+SHAPES = {"ppocr_v4_rec": "x:1x3x48x320", "ppocr_v4_det": "x:1x3x640x640"}
 MOST_LOSS_POINTS, MOST_LOSS_SAMPLES = 0.3, 2
 ROUNDING_DB, ROUNDING_PERCENT = 0.005, 0.005  # of the figures in BASELINES.tsv
 
@@ -79,6 +81,10 @@ def preset_of(row):
     return next((preset for task, preset in PRESETS if task in row["task"]), None)
 
 
+def shape_of(row):
+    return ["--input-shape", SHAPES[row["set"]]] if row["set"] in SHAPES else []
+
+
 def compile_model(options, row, folder, preset):
     """The executable, and the compile's report."""
     model = pathlib.Path(options.models) / re.findall(r"[\w./-]+\.onnx", row["file"])[0]
@@ -92,21 +98,29 @@ def compile_model(options, row, folder, preset):
         settings.append("--cpu-offload")
     text = qbcompiler(options.qbcompiler, "compile", "--model", model, "--output", mxq, *TARGET,
                       "--calib-data-path", pathlib.Path(options.sets) / row["set"] / "calib",
-                      "--threads", options.threads, *settings, events=True)
+                      "--threads", options.threads, *shape_of(row), *settings, events=True)
     return model, mxq, json.loads(text.strip().splitlines()[-1])["report"]
+
+
+def has_class_indices(path):
+    """Labels that are words say nothing without the list of the model's classes."""
+    if not path.exists():
+        return False
+    with open(path, newline="", encoding="utf-8") as file:
+        return all(row["label"].isdigit() for row in csv.DictReader(file))
 
 
 def evaluate(options, row, model, mxq):
     folder = pathlib.Path(options.sets) / row["set"]
     labels = []
-    if (folder / "labels.csv").exists():
+    keys = sorted(model.parent.glob("*keys*.txt"))
+    if "recognition" in row["task"] and keys:
+        labels = ["--labels", folder / "labels.csv", "--metric", "ctc", "--classes", keys[0]]
+    elif has_class_indices(folder / "labels.csv"):
         labels = ["--labels", folder / "labels.csv"]
-        keys = sorted(model.parent.glob("*keys*.txt"))
-        if "recognition" in row["task"] and keys:
-            labels += ["--metric", "ctc", "--classes", keys[0]]
     text = qbcompiler(options.qbcompiler, "evaluate", "--model", model, "--mxq", mxq, "--data",
                       folder / "eval", "--max-samples", options.max_samples, "--threads",
-                      options.threads, "--json", "-", *labels)
+                      options.threads, "--json", "-", *shape_of(row), *labels)
     return json.loads(text)
 
 

@@ -12,7 +12,8 @@ executable's worst SQNR against ONNX Runtime (against the float executor where t
 command that refused and its message.
 
 The bars, on which the exit status depends: every model goes through; the float executor is within 1e-4 of
-ONNX Runtime (max|a-b| / max|b| of each output); a model without the tag `wide` needs no --cpu-offload; no
+ONNX Runtime (max|a-b| / max|b| of each output; the graph as it stands, as its optimizations change softmax
+outputs of a text recognizer by 1.7e-4); a model without the tag `wide` needs no --cpu-offload; no
 model has more quantization points than MOST_POINTS says.
 """
 import argparse
@@ -215,7 +216,7 @@ def reference_outputs(path, inputs, samples, ours):
         return {sample.stem: read_sample(
             ours / sample.stem if (ours / sample.stem).is_dir() else ours / (sample.stem + ".npy"))
             for sample in samples}
-    session = ort.Session(str(path), threads=2)
+    session = ort.Session(str(path), threads=2, optimization="none")
     result = {}
     for sample in samples:
         arrays = read_sample(sample)
