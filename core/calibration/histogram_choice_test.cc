@@ -47,6 +47,7 @@ Values Normal(int count, float mean = 0.0f) {
   std::mt19937 random(17);
   std::normal_distribution<float> normal(mean, 1.0f);
   std::vector<float> values;
+  values.reserve(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) {
     values.push_back(normal(random));
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <random>
 
 namespace qb {
@@ -40,6 +41,7 @@ std::vector<std::vector<float>> Samples() {
   std::vector<std::vector<float>> samples;
   for (int i = 0; i < 12; ++i) {
     std::vector<float> sample;
+    sample.reserve(702);
     for (int k = 0; k < 700; ++k) {
       sample.push_back(normal(random) * std::ldexp(1.0f, i % 5 * 3 - 6));
     }
@@ -77,9 +79,9 @@ TEST(SignedHistogram, NeitherOrderNorSplitMatters) {
       all.insert(all.end(), sample.begin(), sample.end());
     }
     EXPECT_EQ(CountsOf(Count({all}, 32)), expected);
-    const size_t half = samples.size() / 2;
-    SignedHistogram first = Count({samples.begin(), samples.begin() + half}, 32);
-    first.Merge(Count({samples.begin() + half, samples.end()}, 32));
+    const auto half = samples.begin() + std::ssize(samples) / 2;
+    SignedHistogram first = Count({samples.begin(), half}, 32);
+    first.Merge(Count({half, samples.end()}, 32));
     EXPECT_EQ(CountsOf(first), expected);
   }
 }

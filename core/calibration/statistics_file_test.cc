@@ -40,6 +40,7 @@ class StatisticsFileTest : public ::testing::Test {
     std::vector<std::vector<Tensor>> samples;
     for (int i = 0; i < 3; ++i) {
       std::vector<float> values;
+      values.reserve(16);
       for (int k = 0; k < 16; ++k) {
         values.push_back(0.1f * static_cast<float>((k * 7 + i * 5) % 16) - 0.6f);
       }

@@ -51,7 +51,7 @@ TEST(Boxes, AreReadFromRows) {
 }
 
 TEST(Boxes, AreReadFromColumns) {
-  std::vector<float> values(6 * 7, 0.0f);
+  std::vector<float> values(42, 0.0f);  // 6 fields of 7 candidates
   for (size_t i = 0; i < 3; ++i) {
     for (size_t field = 0; field < 6; ++field) {
       values[field * 7 + i] = kCandidates[i][field < 4 ? field : field + 1];

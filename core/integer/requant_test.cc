@@ -50,12 +50,11 @@ TEST(ApplyRequant, EqualsExactRationalArithmetic) {
     if (i % 3 == 0) {
       requant.mantissa = 1 << random.Int(0, 30);  // powers of two make ties
     }
-    int32_t acc = static_cast<int32_t>(random.Int(std::numeric_limits<int32_t>::min(),
-                                                  std::numeric_limits<int32_t>::max()));
-    acc >>= random.Int(0, 31);
+    int32_t acc = static_cast<int32_t>(
+        random.Int(std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()));
+    acc >>= static_cast<int32_t>(random.Int(0, 31));
     const int32_t zero_point = static_cast<int32_t>(random.Int(-128, 127));
-    const __int128 exact =
-        ExactRound(static_cast<__int128>(acc) * requant.mantissa, requant.shift);
+    const __int128 exact = ExactRound(static_cast<__int128>(acc) * requant.mantissa, requant.shift);
     const __int128 code = std::min<__int128>(std::max<__int128>(exact + zero_point, -128), 127);
     ASSERT_EQ(ApplyRequant(acc, requant, zero_point, -128, 127), static_cast<int32_t>(code))
         << acc << " * " << requant.mantissa << " >> " << requant.shift;
@@ -77,7 +76,8 @@ TEST(ApplyRequant, SaturatesAtTheEndsOfInt32) {
 TEST(RequantFromMultiplier, IsWithinHalfAUnitOfTheLastPlace) {
   testing::Random random(12);
   for (int i = 0; i < 20000; ++i) {
-    const double multiplier = std::ldexp(random.Real(0.5, 1.0), static_cast<int>(random.Int(-30, 29)));
+    const double multiplier =
+        std::ldexp(random.Real(0.5, 1.0), static_cast<int>(random.Int(-30, 29)));
     QB_ASSERT_OK_AND_ASSIGN(const Requant requant, RequantFromMultiplier(multiplier));
     ASSERT_GE(requant.mantissa, 1 << 30);
     ASSERT_LE(std::abs(MultiplierOf(requant) - multiplier), multiplier * 0x1.0p-31);
@@ -92,12 +92,12 @@ TEST(RequantFromMultiplier, HandlesTheEnds) {
   EXPECT_EQ(tiny.mantissa, 2);
   QB_ASSERT_OK_AND_ASSIGN(const Requant one, RequantFromMultiplier(1.0));
   EXPECT_EQ(MultiplierOf(one), 1.0);
-  QB_ASSERT_OK_AND_ASSIGN(const Requant below_one,
-                          RequantFromMultiplier(std::nextafter(1.0, 0.0)));
+  QB_ASSERT_OK_AND_ASSIGN(const Requant below_one, RequantFromMultiplier(std::nextafter(1.0, 0.0)));
   EXPECT_EQ(MultiplierOf(below_one), 1.0);
   EXPECT_THAT(RequantFromMultiplier(0x1.0p30),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("2^30")));
-  EXPECT_THAT(RequantFromMultiplier(-1.0), StatusIs(absl::StatusCode::kInvalidArgument, ::testing::_));
+  EXPECT_THAT(RequantFromMultiplier(-1.0),
+              StatusIs(absl::StatusCode::kInvalidArgument, ::testing::_));
   EXPECT_THAT(RequantFromMultiplier(std::nan("")),
               StatusIs(absl::StatusCode::kInvalidArgument, ::testing::_));
 }

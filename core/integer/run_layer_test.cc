@@ -28,6 +28,7 @@ std::vector<uint8_t> RunLast(const Network& network, const std::vector<std::vect
     return {};
   }
   std::vector<const void*> operands;
+  operands.reserve(inputs.size());
   for (const std::vector<int8_t>& input : inputs) {
     operands.push_back(input.data());
   }
@@ -139,7 +140,7 @@ TEST(Convolution, TakesVectorsAsOneRowOfPixels) {
   NetworkBuilder b(5);
   const int x = b.Input({3, 20});
   ConvParams p;
-  p.weights = b.random.Codes(20 * 7, -127, 127);
+  p.weights = b.random.Codes(int64_t{20} * 7, -127, 127);
   p.bias.assign(7, 3);
   p.requant.assign(7, {1 << 30, 40});
   b.Layer({x}, {3, 7}, p);
@@ -367,7 +368,7 @@ TEST(Lut, LooksUpEveryCode) {
   const std::vector<int8_t>& table = std::get<LutParams>(b.network.layers[0].params).table;
   for (int code = -128; code <= 127; ++code) {
     codes.push_back(static_cast<int8_t>(code));
-    expected.push_back(static_cast<uint8_t>(table[static_cast<size_t>(code + 128)]));
+    expected.push_back(static_cast<uint8_t>(table[static_cast<size_t>(code) + 128]));
   }
   EXPECT_EQ(RunLast(b.network, {codes}, BestKernelLevel()), expected);
 }

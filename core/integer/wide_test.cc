@@ -29,6 +29,7 @@ Bytes RunLast(const Network& network, const std::vector<Bytes>& inputs, KernelLe
     return {};
   }
   std::vector<const void*> operands;
+  operands.reserve(inputs.size());
   for (const Bytes& input : inputs) {
     operands.push_back(input.data());
   }
@@ -78,6 +79,15 @@ int32_t SomeWidth(NetworkBuilder& b) {
   return widths[b.random.Int(0, 2)];
 }
 
+int32_t CodeAt(const Bytes& bytes, DType type, size_t i) {
+  if (type == DType::kInt8) {
+    return int32_t{bytes[i]};  // NOLINT(bugprone-signed-char-misuse): a code, not a character
+  }
+  int16_t wide = 0;
+  std::memcpy(&wide, bytes.data() + 2 * i, 2);
+  return wide;
+}
+
 // Every int16 code through a table, against the function.
 double WorstSteps(const std::function<double(double)>& function, DType dtype, float scale) {
   NetworkBuilder b(1);
@@ -88,22 +98,16 @@ double WorstSteps(const std::function<double(double)>& function, DType dtype, fl
   out.scale = scale;
   out.zero_point = 0;
   b.network.layers[0].params = KnotTable(function, b.info(x), b.info(y));
-  Bytes codes(2 * 65535);
-  for (int32_t code = -32767; code <= 32767; ++code) {
-    const int16_t narrow = static_cast<int16_t>(code);
-    std::memcpy(codes.data() + 2 * (code + 32767), &narrow, 2);
+  Bytes codes(size_t{2} * 65535);
+  for (size_t i = 0; i < 65535; ++i) {
+    const int16_t narrow = static_cast<int16_t>(static_cast<int32_t>(i) - 32767);
+    std::memcpy(codes.data() + 2 * i, &narrow, 2);
   }
   const Bytes result = RunLast(b.network, {codes}, BestKernelLevel());
   double worst = 0.0;
-  for (int32_t code = -32767; code <= 32767; ++code) {
-    int32_t found = 0;
-    if (dtype == DType::kInt8) {
-      found = result[static_cast<size_t>(code + 32767)];
-    } else {
-      int16_t wide = 0;
-      std::memcpy(&wide, result.data() + 2 * (code + 32767), 2);
-      found = wide;
-    }
+  for (size_t i = 0; i < 65535; ++i) {
+    const int32_t code = static_cast<int32_t>(i) - 32767;
+    const int32_t found = CodeAt(result, dtype, i);
     const double steps = function(20.0 / 32767.0 * code) / static_cast<double>(scale);
     const double held = std::clamp<double>(steps, LeastCode(dtype), MostCode(dtype));
     worst = std::max(worst, std::abs(held - found));
@@ -478,40 +482,38 @@ TEST(ConvTapSums, TakeSixteenBitInputs) {
   }
 }
 
-// From and to either type, against the real function.
+// Row by row against the real function.
+void ExpectSoftmax(DType from, DType to) {
+  NetworkBuilder b(11);
+  const int x = b.Input({6, 40}, from);
+  const double step = from == DType::kInt16 ? 12.0 / 32767 : 12.0 / 128;
+  b.network.tensors[static_cast<size_t>(x)].scale = static_cast<float>(step);
+  SoftmaxParams p{from == DType::kInt16 ? WideSoftmaxExpTable(step) : SoftmaxExpTable(step)};
+  const int y = b.Layer({x}, {6, 40}, p);
+  TensorInfo& info = b.network.tensors[static_cast<size_t>(y)];
+  info.dtype = to;
+  info.scale = to == DType::kInt16 ? 1.0f / 32768 : 1.0f / 256;
+  info.zero_point = to == DType::kInt16 ? 0 : -128;
+  const Bytes codes = RandomCodes(b, x);
+  const Bytes result = RunLast(b.network, {codes}, BestKernelLevel());
+  for (size_t row = 0; row < 6; ++row) {
+    double sum = 0;
+    for (size_t i = row * 40; i < row * 40 + 40; ++i) {
+      sum += std::exp(CodeAt(codes, from, i) * step);
+    }
+    for (size_t i = row * 40; i < row * 40 + 40; ++i) {
+      const double real = std::exp(CodeAt(codes, from, i) * step) / sum;
+      const double got = (CodeAt(result, to, i) - info.zero_point) * double{info.scale};
+      EXPECT_NEAR(got, std::min(real, 1 - double{info.scale}), 0.52 * double{info.scale} + 0x1p-16)
+          << DTypeName(from) << " to " << DTypeName(to);
+    }
+  }
+}
+
 TEST(WideSoftmax, IsWithinOneCodeOfTheRealFunction) {
   for (const DType from : {DType::kInt8, DType::kInt16}) {
     for (const DType to : {DType::kInt8, DType::kInt16}) {
-      NetworkBuilder b(11);
-      const int x = b.Input({6, 40}, from);
-      const double step = from == DType::kInt16 ? 12.0 / 32767 : 12.0 / 128;
-      b.network.tensors[static_cast<size_t>(x)].scale = static_cast<float>(step);
-      SoftmaxParams p{from == DType::kInt16 ? WideSoftmaxExpTable(step) : SoftmaxExpTable(step)};
-      const int y = b.Layer({x}, {6, 40}, p);
-      TensorInfo& info = b.network.tensors[static_cast<size_t>(y)];
-      info.dtype = to;
-      info.scale = to == DType::kInt16 ? 1.0f / 32768 : 1.0f / 256;
-      info.zero_point = to == DType::kInt16 ? 0 : -128;
-      const Bytes codes = RandomCodes(b, x);
-      const Bytes result = RunLast(b.network, {codes}, BestKernelLevel());
-      const auto code_at = [](const Bytes& bytes, DType type, size_t i) -> int32_t {
-        int16_t wide = 0;
-        std::memcpy(&wide, bytes.data() + (type == DType::kInt16 ? 2 * i : 0), 2);
-        return type == DType::kInt16 ? wide : bytes[i];
-      };
-      for (size_t row = 0; row < 6; ++row) {
-        double sum = 0;
-        for (size_t i = row * 40; i < row * 40 + 40; ++i) {
-          sum += std::exp(code_at(codes, from, i) * step);
-        }
-        for (size_t i = row * 40; i < row * 40 + 40; ++i) {
-          const double real = std::exp(code_at(codes, from, i) * step) / sum;
-          const double got = (code_at(result, to, i) - info.zero_point) * double{info.scale};
-          EXPECT_NEAR(got, std::min(real, 1 - double{info.scale}),
-                      0.52 * double{info.scale} + 0x1p-16)
-              << DTypeName(from) << " to " << DTypeName(to);
-        }
-      }
+      ExpectSoftmax(from, to);
     }
   }
 }

@@ -16,6 +16,7 @@ using ::testing::ElementsAre;
 
 std::vector<std::string> Names(const Network& network, const std::vector<int>& tensors) {
   std::vector<std::string> names;
+  names.reserve(tensors.size());
   for (const int tensor : tensors) {
     names.push_back(network.tensors[static_cast<size_t>(tensor)].name);
   }

@@ -15,7 +15,7 @@ using integer::testing::Random;
 
 // A valid plan whose peak is what its offsets say.
 MemoryPlan Check(const std::vector<Buffer>& buffers) {
-  const MemoryPlan plan = PlanMemory(buffers);
+  MemoryPlan plan = PlanMemory(buffers);
   EXPECT_TRUE(CheckMemoryPlan(buffers, plan.offsets).ok());
   EXPECT_EQ(plan.lower_bound_bytes, MostLiveBytes(buffers));
   EXPECT_GE(plan.peak_bytes, plan.lower_bound_bytes);
@@ -49,8 +49,8 @@ TEST(PlanMemory, MeetsTheLowerBoundOnResidualNetworks) {
   // Blocks of three layers whose sum takes the place of a branch, as ResNet-50 at 224x224.
   std::vector<Buffer> buffers;
   int64_t step = 0;
-  buffers.push_back({224 * 224 * 3, 0, 0});
-  buffers.push_back({112 * 112 * 64, 0, 1});
+  buffers.push_back({int64_t{224} * 224 * 3, 0, 0});
+  buffers.push_back({int64_t{112} * 112 * 64, 0, 1});
   int64_t side = 56;
   int64_t width = 64;
   step = 1;

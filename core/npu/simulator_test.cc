@@ -35,6 +35,7 @@ Bytes Image(const integer::Network& network, uint64_t seed) {
 std::vector<Bytes> OutputsOf(const std::vector<integer::TensorInfo>& tensors,
                              std::vector<void*>& pointers) {
   std::vector<Bytes> outputs;
+  outputs.reserve(tensors.size());
   for (const integer::TensorInfo& tensor : tensors) {
     outputs.emplace_back(static_cast<size_t>(tensor.size_bytes()));
   }
@@ -93,6 +94,7 @@ TEST(Simulator, GivesEachThreadItsOwnContext) {
   const std::unique_ptr<Simulator> simulator = MakeSimulator(network);
   std::vector<std::vector<Bytes>> outputs(16);
   std::vector<Simulator::Context> contexts;
+  contexts.reserve(3);
   for (int i = 0; i < 3; ++i) {
     contexts.push_back(*simulator->NewContext());
   }
@@ -166,6 +168,7 @@ TEST(Simulator, RunsDamagedProgramsThatLoad) {
       for (const integer::TensorInfo& tensor : (*simulator)->inputs()) {
         inputs.emplace_back(static_cast<size_t>(tensor.size_bytes()), uint8_t{0x3d});
       }
+      input_pointers.reserve(inputs.size());
       for (const Bytes& input : inputs) {
         input_pointers.push_back(input.data());
       }

@@ -117,7 +117,7 @@ void OnnxBuilder::AddOutput(absl::string_view name, const std::string& value,
 std::string OnnxBuilder::AddNode(absl::string_view op, absl::string_view name,
                                  const std::vector<std::string>& operands,
                                  const std::vector<NamedAttr>& attributes) {
-  const std::string result = UniqueName(name);
+  std::string result = UniqueName(name);
   onnx::NodeProto* node = state_->model.mutable_graph()->add_node();
   node->set_op_type(std::string(op));
   node->set_name(result);
@@ -134,7 +134,7 @@ std::string OnnxBuilder::AddNode(absl::string_view op, absl::string_view name,
 }
 
 std::string OnnxBuilder::AddConstant(absl::string_view name, const Tensor& value) {
-  const std::string result = UniqueName(name);
+  std::string result = UniqueName(name);
   state_->constant_bytes += value.size_bytes();
   if (state_->constant_bytes > kMostBytes) {
     return result;  // Finish refuses
@@ -160,7 +160,7 @@ std::string OnnxBuilder::AddInt64s(absl::string_view name, const std::vector<int
 
 std::string OnnxBuilder::AddInt4s(absl::string_view name, const Shape& shape,
                                   const std::vector<int8_t>& values) {
-  const std::string result = UniqueName(name);
+  std::string result = UniqueName(name);
   onnx::TensorProto* proto = state_->model.mutable_graph()->add_initializer();
   proto->set_name(result);
   proto->set_data_type(kInt4);

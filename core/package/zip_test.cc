@@ -12,7 +12,7 @@ namespace qb {
 namespace {
 
 std::string WriteSample(const testing::TempDir& dir) {
-  const std::string path = dir.File("a.zip");
+  std::string path = dir.File("a.zip");
   absl::StatusOr<ZipWriter> writer = ZipWriter::Create(path);
   QB_EXPECT_OK(writer);
   QB_EXPECT_OK(writer->Add("manifest.json", "{}"));

@@ -136,7 +136,7 @@ def figures(report, evaluation):
         "seconds": sum(seconds.get(stage, 0.0) for stage in STAGES),
         "peak_mib": report["peak_memory_bytes"] / 2**20,
     }
-    for kind in ("sequence", "top1"):
+    for kind in ("sequence_accuracy", "top1"):
         if evaluation.get(f"float_{kind}") is not None:
             result["float_top1"] = evaluation[f"float_{kind}"] * 100
             result["quantized_top1"] = evaluation[f"quantized_{kind}"] * 100
