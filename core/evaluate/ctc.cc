@@ -1,5 +1,6 @@
 #include "core/evaluate/ctc.h"
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/base/check.h"
@@ -38,7 +39,7 @@ std::string DecodeCtc(const Tensor& output, const std::vector<std::string>& alph
     }
     last = best;
   }
-  return text;
+  return std::string(absl::StripAsciiWhitespace(text));
 }
 
 }  // namespace qb

@@ -16,7 +16,8 @@ namespace qb {
 absl::StatusOr<std::vector<std::string>> CtcAlphabet(const std::vector<std::string>& characters,
                                                      int64_t classes);
 
-// The best class of each step, repeats merged, blanks dropped. `output` is float32 [.., steps,
+// The best class of each step, repeats merged, blanks dropped; without spaces at either end, which
+// recognizers see in the margins of a line and no label has. `output` is float32 [.., steps,
 // classes]; `alphabet` is CtcAlphabet's of as many classes.
 std::string DecodeCtc(const Tensor& output, const std::vector<std::string>& alphabet);
 

@@ -26,6 +26,7 @@ TEST(Ctc, MergesRepeatsAndDropsBlanks) {
   EXPECT_EQ(DecodeCtc(Steps({0, 1, 1, 0, 1, 2, 2, 3, 0, 0, 2}, 4), alphabet),
             "aa\xe4\xb8\xad \xe4\xb8\xad");
   EXPECT_EQ(DecodeCtc(Steps({0, 0}, 4), alphabet), "");
+  EXPECT_EQ(DecodeCtc(Steps({3, 0, 3, 1, 3, 2, 2, 0, 3}, 4), alphabet), "a \xe4\xb8\xad");
 }
 
 TEST(Ctc, RefusesAnAlphabetOfAnotherSize) {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
@@ -63,8 +64,9 @@ absl::Status JudgeText(const Tensor& reference, const Tensor& candidate, const s
   QB_ASSIGN_OR_RETURN(const std::vector<std::string> alphabet,
                       CtcAlphabet(options.classes, classes));
   result.labelled = true;
-  result.float_sequence = DecodeCtc(reference, alphabet) == label;
-  result.quantized_sequence = DecodeCtc(candidate, alphabet) == label;
+  const absl::string_view text = absl::StripAsciiWhitespace(label);
+  result.float_sequence = DecodeCtc(reference, alphabet) == text;
+  result.quantized_sequence = DecodeCtc(candidate, alphabet) == text;
   return absl::OkStatus();
 }
 
