@@ -123,7 +123,7 @@ OutputRegion::Layout OutputRegion::LayoutOf(const Node* node, const PlannedValue
   if (node->op() == OpKind::kConcatenate) {
     return Joined(node);
   }
-  const Layout from = LayoutOfOperand(node, 0);
+  Layout from = LayoutOfOperand(node, 0);
   if (from.axis < 0) {
     return from;
   }
@@ -142,7 +142,7 @@ OutputRegion::Layout OutputRegion::LayoutOfOperand(const Node* node, int64_t ind
   if (contains(operand)) {
     return layouts_.at(operand);
   }
-  const Layout layout = NewSlots(-1, 1);
+  Layout layout = NewSlots(-1, 1);
   outside_[{node, index}] = layout.slots[0];
   return layout;
 }
@@ -162,7 +162,7 @@ OutputRegion::Layout OutputRegion::Reshaped(const Node* node, const Layout& from
   for (int64_t axis = 0; axis < shape.rank(); ++axis) {
     const int64_t extent = shape[axis];
     if (extent > 1 && count % extent == 0 && ElementsBehind(shape, axis) == behind) {
-      const Layout kept{axis, {from.slots.begin(), from.slots.begin() + extent}};
+      Layout kept{axis, {from.slots.begin(), from.slots.begin() + extent}};
       for (size_t i = static_cast<size_t>(extent); i < from.slots.size(); ++i) {
         ties_.emplace_back(kept.slots[i % static_cast<size_t>(extent)], from.slots[i]);
       }

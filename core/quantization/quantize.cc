@@ -59,6 +59,29 @@ struct Changes {
   std::map<int64_t, double> trained;
 };
 
+// What one layer is held and computed with.
+LayerReport FormatOf(const QuantizationPlan& plan, const Node* node, const ValueScale& scale,
+                     const integer::ConvParams* linear) {
+  LayerReport report;
+  report.name = node->name();
+  report.op =
+      plan.closures().SourceOf(node) != nullptr ? "Lookup" : std::string(OpDefOf(node->op()).name);
+  report.activation_bits = scale.dtype == DType::kInt16 ? 16 : 8;
+  report.scale = scale.scale;
+  report.zero_point = scale.zero_point;
+  report.threshold = scale.threshold;
+  report.largest_seen = scale.largest_seen;
+  report.saturation_share = scale.saturation_share;
+  if (linear != nullptr) {
+    const std::vector<float>& weight_scales = linear->weight_scales;
+    const auto [low, high] = std::minmax_element(weight_scales.begin(), weight_scales.end());
+    report.weight_bits = linear->weight_bits;
+    report.smallest_weight_scale = weight_scales.empty() ? 0.0f : *low;
+    report.largest_weight_scale = weight_scales.empty() ? 0.0f : *high;
+  }
+  return report;
+}
+
 std::vector<LayerReport> Report(const QuantizationPlan& plan, const ValueScales& scales,
                                 const LoweredNetwork& lowered, const Changes& changes) {
   std::map<int64_t, const integer::ConvParams*> linear;
@@ -67,24 +90,9 @@ std::vector<LayerReport> Report(const QuantizationPlan& plan, const ValueScales&
   }
   std::vector<LayerReport> reports;
   for (const Node* node : plan.values()) {
-    const ValueScale& scale = scales.held.at(node);
-    LayerReport report;
-    report.name = node->name();
-    report.op = plan.closures().SourceOf(node) != nullptr ? "Lookup"
-                                                          : std::string(OpDefOf(node->op()).name);
-    report.activation_bits = scale.dtype == DType::kInt16 ? 16 : 8;
-    report.scale = scale.scale;
-    report.zero_point = scale.zero_point;
-    report.threshold = scale.threshold;
-    report.largest_seen = scale.largest_seen;
-    report.saturation_share = scale.saturation_share;
-    if (const auto found = linear.find(node->id()); found != linear.end()) {
-      const std::vector<float>& weight_scales = found->second->weight_scales;
-      const auto [low, high] = std::minmax_element(weight_scales.begin(), weight_scales.end());
-      report.weight_bits = found->second->weight_bits;
-      report.smallest_weight_scale = weight_scales.empty() ? 0.0f : *low;
-      report.largest_weight_scale = weight_scales.empty() ? 0.0f : *high;
-    }
+    const auto layer = linear.find(node->id());
+    LayerReport report =
+        FormatOf(plan, node, scales.held.at(node), layer == linear.end() ? nullptr : layer->second);
     if (const auto found = changes.shifts.find(node->id()); found != changes.shifts.end()) {
       report.largest_bias_shift = found->second;
     }

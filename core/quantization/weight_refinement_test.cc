@@ -47,7 +47,7 @@ std::vector<std::vector<Tensor>> Waves(const TensorType& type) {
     for (int64_t i = 0; i < tensor.elements(); ++i) {
       const auto c = static_cast<double>(i % channels);
       const auto x = static_cast<double>(i / channels % columns);
-      const auto y = static_cast<double>(i / (channels * columns));
+      const auto y = static_cast<double>(i / channels / columns);
       tensor.mutable_data<float>()[i] = static_cast<float>(
           std::sin(0.3 * x + 0.2 * sample * y) + 0.5 * std::cos(0.4 * y - 0.1 * c + sample));
     }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
@@ -21,7 +22,7 @@ TEST(AllImporters, ThePageForUsersListsThem) {
   std::ifstream page("docs/operators.md");
   for (std::string line; std::getline(page, line);) {
     const std::vector<std::string> cells = absl::StrSplit(line, '|');
-    if (cells.size() > 3 && line.rfind("| `", 0) == 0) {
+    if (cells.size() > 3 && absl::StartsWith(line, "| `")) {
       listed.push_back(absl::StrCat(cells[1], cells[2]));
     }
   }

@@ -69,7 +69,7 @@ absl::Status ImportReshape(NodeImporter& node) {
     QB_ASSIGN_OR_RETURN(allow_zero, node.BoolAttr("allowzero", false));
   }
   QB_ASSIGN_OR_RETURN(Shape shape, ReshapedShape(input->shape(), std::move(dims), allow_zero));
-  return node.Finish(node.AddReshape("", input, std::move(shape)));
+  return node.Finish(node.AddReshape("", input, shape));
 }
 
 absl::Status ImportFlatten(NodeImporter& node) {
