@@ -1,5 +1,7 @@
 #include "core/ir/graph.h"
 
+#include <gtest/gtest.h>
+
 namespace qb {
 namespace {
 
