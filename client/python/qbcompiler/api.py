@@ -125,6 +125,8 @@ def mxq_compile(
     offload_config: Optional[OffloadConfig] = None,
     eval_data: Optional[Samples] = None,
     eval_labels: Optional[PathLike] = None,
+    calib_stats_save: Optional[PathLike] = None,
+    calib_stats_load: Optional[PathLike] = None,
     require_device: bool = False,
     threads: Optional[int] = None,
     server: Optional[Union[str, Server]] = None,
@@ -135,7 +137,9 @@ def mxq_compile(
     `calib_data_path`: a folder or a listing, several of them, or NumPy arrays. `feed_dict`: example
     tensors by input name; their shapes fix the open dimensions of the model. `compile_config`: a file, a
     CompileConfig or a dictionary. `save_path` is ./tmp.mxq when it is not given. `eval_data` and
-    `eval_labels`: samples for the check of the result. `server`: an address, a Server, "" for this machine.
+    `eval_labels`: samples for the check of the result. `calib_stats_save` and `calib_stats_load`: what
+    calibration measured, kept for later compiles of the same model on the same samples; here only, not on
+    a server. `server`: an address, a Server, "" for this machine.
     Errors: subclasses of QBCompilerError, by code; ValueError and TypeError for wrong arguments."""
     arguments: Dict[str, Any] = dict(locals())
     if not jobs.is_mblt(model):

@@ -22,6 +22,8 @@ _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARN
            "error": logging.ERROR}
 Arguments = Mapping[str, Any]
 
+# Files of this machine's compiler.
+STATISTICS = ("calib_stats_save", "calib_stats_load")
 # Arguments that only parsing reads: an .mblt is parsed already.
 PARSER_ONLY = ("save_subgraph_type", "output_subgraph_path", "feed_dict", "dynamic_axes", "multi_shape",
                "yolo_decode_include", "exclude_first_subgraph")
@@ -133,6 +135,9 @@ class _Work:
             flags += ["--eval-labels", self.text("eval_labels")]
         if self.text("config_save_path"):
             flags += ["--config-save-path", self.text("config_save_path")]
+        for name in STATISTICS:
+            if self.text(name):
+                flags += ["--" + name.replace("_", "-"), self.text(name)]
         if self.arguments.get("require_device"):
             flags += ["--require-device"]
         return flags
@@ -141,6 +146,10 @@ class _Work:
                     backend: str) -> CompileResult:
         from . import remote  # gRPC takes a while to load, and who compiles here does without it
 
+        for name in STATISTICS:
+            if self.text(name):
+                raise ArgumentError(f"{name}: statistics are kept by compiles on this machine (server=\"\"), "
+                                    "a server keeps whole results instead")
         overrides: Dict[str, Any] = {}
         if shape_flags(sizes):
             overrides["input-shape"] = shape_flags(sizes)

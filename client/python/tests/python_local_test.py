@@ -47,6 +47,19 @@ class Compile(Here):
                        capture_output=True)
         return pathlib.Path(output).read_bytes()
 
+    def test_statistics_of_one_compile_serve_the_next(self):
+        stats = self.path("kept.stats")
+        first = qbcompiler.mxq_compile(MODEL, "aries-rb", CALIB, self.path("1.mxq"), calib_stats_save=stats)
+        logs = []
+        second = qbcompiler.mxq_compile(
+            MODEL, "aries-rb", CALIB, self.path("2.mxq"), calib_stats_load=pathlib.Path(stats),
+            callback=lambda event: logs.append(event.message) if isinstance(event, LogEvent) else None)
+        self.assertEqual(pathlib.Path(second.path).read_bytes(), pathlib.Path(first.path).read_bytes())
+        self.assertTrue(any("are those of the file" in log for log in logs), logs)
+        with self.assertRaisesRegex(ArgumentError, "calib_stats_load: .*on this machine"):
+            qbcompiler.mxq_compile(MODEL, "aries-rb", CALIB, self.path("3.mxq"), calib_stats_load=stats,
+                                   server="127.0.0.1:1")
+
     def test_every_way_gives_the_bytes_of_the_program(self):
         expected = self.by_hand()
         arrays = np.stack([np.load(file) for file in sorted(CALIB.glob("*.npy"))])
