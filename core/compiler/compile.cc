@@ -129,11 +129,32 @@ absl::StatusOr<Json> CheckExecutable(const QuantizeInputs& inputs, const SizeInp
 
 // Of every part, but for its bytes.
 PartSettings SettingsOf(const QuantizeInputs& inputs, const CompileConfig& config, int threads) {
-  return {inputs.target,
-          inputs.modes,
-          QuantizationOptionsOf(config, threads),
-          EquivalentOptionsOf(config, threads),
-          {}};
+  PartSettings settings = {inputs.target,
+                           inputs.modes,
+                           QuantizationOptionsOf(config, threads),
+                           EquivalentOptionsOf(config, threads),
+                           {}};
+  // Roles are found in the whole model, as an island may cut a block; names hold in every part.
+  const Graph& graph = inputs.sizes.front().mblt.graph;
+  AddTransformerBits(graph, TransformerBitsOf(config), settings.quantization.overrides);
+  for (std::string& name : LayersOfRoles(graph, ScaleSearchRolesOf(config))) {
+    settings.quantization.refinement.scale_layers.push_back(std::move(name));
+  }
+  return settings;
+}
+
+// What the settings by role came to.
+void LogRoles(const QuantizeInputs& inputs, const CompileConfig& config, Phases& phases) {
+  const Graph& graph = inputs.sizes.front().mblt.graph;
+  LayerOverrides overrides = LayerOverridesOf(config);
+  for (const std::string& line : AddTransformerBits(graph, TransformerBitsOf(config), overrides)) {
+    phases.OnLog(LogLevel::kInfo, "bit", line);
+  }
+  const std::vector<TransformerRole> searched = ScaleSearchRolesOf(config);
+  if (!searched.empty() && LayersOfRoles(graph, searched).empty()) {
+    phases.OnLog(LogLevel::kWarning, "searchWeightScale",
+                 "searchWeightScale.transformer: the model has no such layers");
+  }
 }
 
 // Quantizes and schedules every size into `contents`. Returns the layers of each.
@@ -236,6 +257,7 @@ absl::StatusOr<CompileResult> QuantizeFrom(const QuantizeRequest& request,
                                            const CompileConfig& config, Phases& phases) {
   QuantizeInputs inputs;
   QB_RETURN_IF_ERROR(PrepareQuantization(request, mblt_paths, config, phases, inputs));
+  LogRoles(inputs, config, phases);
   // Now: model, target, settings and every sample are known to be good; work begins.
 
   MxqContents contents;

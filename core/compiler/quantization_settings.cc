@@ -1,6 +1,10 @@
 #include "core/compiler/quantization_settings.h"
 
+#include <cstdint>
+#include <map>
 #include <string>
+
+#include "absl/types/span.h"
 
 namespace qb {
 
@@ -14,6 +18,87 @@ LayerOverrides LayerOverridesOf(const CompileConfig& config) {
     overrides.method[name] = method.as_int();
   }
   return overrides;
+}
+
+namespace {
+
+struct RoleField {
+  const char* path;
+  TransformerRole role;
+};
+
+constexpr RoleField kActivationFields[] = {
+    {"bit.transformer.activation.query", TransformerRole::kQuery},
+    {"bit.transformer.activation.key", TransformerRole::kKey},
+    {"bit.transformer.activation.value", TransformerRole::kValue},
+    {"bit.transformer.activation.head", TransformerRole::kHead},
+    {"bit.transformer.activation.output", TransformerRole::kOutput},
+    {"bit.transformer.activation.router", TransformerRole::kRouter},
+};
+constexpr RoleField kWeightFields[] = {
+    {"bit.transformer.weight.query", TransformerRole::kQuery},
+    {"bit.transformer.weight.key", TransformerRole::kKey},
+    {"bit.transformer.weight.value", TransformerRole::kValue},
+    {"bit.transformer.weight.head", TransformerRole::kHead},
+    {"bit.transformer.weight.output", TransformerRole::kOutput},
+    {"bit.transformer.weight.router", TransformerRole::kRouter},
+};
+constexpr RoleField kScaleSearchFields[] = {
+    {"searchWeightScale.transformer.query", TransformerRole::kQuery},
+    {"searchWeightScale.transformer.key", TransformerRole::kKey},
+    {"searchWeightScale.transformer.value", TransformerRole::kValue},
+    {"searchWeightScale.transformer.out", TransformerRole::kOutput},
+    {"searchWeightScale.transformer.ffn", TransformerRole::kFfnUp},
+    {"searchWeightScale.transformer.ffn", TransformerRole::kFfnGate},
+    {"searchWeightScale.transformer.ffn", TransformerRole::kFfnDown},
+};
+// Keys of a field that is a number or an object.
+constexpr RoleField kFeedForwardKeys[] = {
+    {"up", TransformerRole::kFfnUp},
+    {"gate", TransformerRole::kFfnGate},
+    {"down", TransformerRole::kFfnDown},
+};
+
+// What differs from 8.
+std::map<TransformerRole, int> RoleBitsOf(const CompileConfig& config,
+                                          absl::Span<const RoleField> fields, const Json& ffn) {
+  std::map<TransformerRole, int> bits;
+  const auto set = [&](TransformerRole role, int64_t value) {
+    if (value != 8) {
+      bits[role] = static_cast<int>(value);
+    }
+  };
+  for (const auto& [path, role] : fields) {
+    set(role, config.Int(path));
+  }
+  for (const auto& [key, role] : kFeedForwardKeys) {
+    if (!ffn.is_object()) {
+      set(role, ffn.as_int());
+    } else if (ffn.contains(key)) {
+      set(role, ffn[key].as_int());
+    }
+  }
+  return bits;
+}
+
+}  // namespace
+
+TransformerBits TransformerBitsOf(const CompileConfig& config) {
+  return {RoleBitsOf(config, kActivationFields, config.Get("bit.transformer.activation.ffn")),
+          RoleBitsOf(config, kWeightFields, config.Get("bit.transformer.weight.ffn"))};
+}
+
+std::vector<TransformerRole> ScaleSearchRolesOf(const CompileConfig& config) {
+  std::vector<TransformerRole> roles;
+  if (!config.Bool("searchWeightScale.apply")) {
+    return roles;
+  }
+  for (const auto& [path, role] : kScaleSearchFields) {
+    if (config.Bool(path)) {
+      roles.push_back(role);
+    }
+  }
+  return roles;
 }
 
 EquivalentOptions EquivalentOptionsOf(const CompileConfig& config, int threads) {
@@ -50,7 +135,7 @@ WeightRefinementOptions RefinementOf(const CompileConfig& config) {
   options.solver.alpha = config.Float("hessianQuant.attributes.alpha");
   if (config.Bool("searchWeightScale.apply")) {
     options.scale_layers = config.Strings("searchWeightScale.layers");
-    if (options.scale_layers.empty()) {
+    if (options.scale_layers.empty() && ScaleSearchRolesOf(config).empty()) {
       options.scale_layers = {"*"};
     }
   }
