@@ -190,7 +190,7 @@ class Backup {
       if (fs::file_size(Output(name), gone) == size_bytes && !gone) {
         continue;
       }
-      const absl::Status copied = CopyFile(Data(name), Output(name)).status();
+      absl::Status copied = CopyFile(Data(name), Output(name)).status();
       if (!copied.ok() && !absl::IsNotFound(copied)) {
         return copied;
       }

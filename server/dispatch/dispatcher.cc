@@ -75,7 +75,7 @@ bool HasContent(const pb::SyncResponse& response) {
 
 Dispatcher::Dispatcher(JobStore& store, const Clock& clock, TaskPool& pool,
                        DispatcherOptions options)
-    : store_(store), clock_(clock), pool_(pool), options_(options) {}
+    : store_(store), clock_(clock), pool_(pool), options_(std::move(options)) {}
 
 absl::Status Dispatcher::Start() {
   QB_ASSIGN_OR_RETURN(const std::vector<LiveAttempt> attempts, store_.ListLiveAttempts());

@@ -8,7 +8,7 @@
 namespace qb::server {
 
 struct RetentionPolicy {
-  static constexpr int64_t kDayMs = 24 * 3600 * int64_t{1000};
+  static constexpr int64_t kDayMs = int64_t{24} * 3600 * 1000;
 
   // From a job's end; pinned jobs stay. Defaults: 30, 90 and 7 days.
   int64_t succeeded_ms = 30 * kDayMs;

@@ -2,6 +2,7 @@
 
 #include <sys/un.h>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -33,7 +34,7 @@ absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view flag, absl::s
         absl::StrCat(flag, ": '", text, "': expected unix:/path or HOST:PORT"));
   }
   const absl::string_view host = text.substr(0, colon);
-  if (host.empty() || (host.find(':') != absl::string_view::npos && host[0] != '[')) {
+  if (host.empty() || (absl::StrContains(host, ':') && host[0] != '[')) {
     return absl::InvalidArgumentError(
         absl::StrCat(flag, ": '", text, "': expected a host, 0.0.0.0 or [::] before the port"));
   }
