@@ -70,7 +70,8 @@ TEST_F(RetentionTest, EndedJobSaysWhenItGoes) {
   ASSERT_TRUE(Get(id, job).ok());
   EXPECT_FALSE(job.has_expire_time());
   const pb::Job cancelled = Cancel(id);
-  EXPECT_EQ(cancelled.expire_time().seconds(), cancelled.finish_time().seconds() + 7 * 24 * 3600);
+  EXPECT_EQ(cancelled.expire_time().seconds(),
+            cancelled.finish_time().seconds() + int64_t{7} * 24 * 3600);
   ASSERT_TRUE(Get(id, job).ok());
   EXPECT_EQ(job.expire_time().seconds(), cancelled.expire_time().seconds());
   grpc::ClientContext context;
