@@ -167,7 +167,7 @@ class Run {
     } else if (word == "ignore_sigterm") {
       ::signal(SIGTERM, SIG_IGN);
     } else if (word == "fork_child") {
-      ForkChild(argument == "setsid");
+      ForkChild(argument);
     } else {
       return false;
     }
@@ -200,12 +200,23 @@ class Run {
     }
   }
 
-  static void ForkChild(bool own_session) {
+  // "": of the same session; "setsid": of its own; "daemon": also orphaned by a second fork, without
+  // the environment that tells where it comes from and without the pipes.
+  static void ForkChild(const std::string& how) {
     if (::fork() == 0) {
-      if (own_session) {
+      if (!how.empty()) {
         ::setsid();
       }
       ::signal(SIGTERM, SIG_IGN);
+      if (how == "daemon") {
+        if (::fork() != 0) {
+          ::_exit(0);
+        }
+        ::clearenv();
+        for (int fd = 0; fd < 3; ++fd) {
+          ::close(fd);
+        }
+      }
       while (true) {
         ::pause();
       }
