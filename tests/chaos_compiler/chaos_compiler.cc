@@ -168,6 +168,8 @@ class Run {
       ::signal(SIGTERM, SIG_IGN);
     } else if (word == "fork_child") {
       ForkChild(argument);
+    } else if (word == "become") {
+      Become(argument);
     } else {
       return false;
     }
@@ -198,6 +200,23 @@ class Run {
     if (words.size() > 1) {
       Error(words[1], words.size() > 2 ? words[2] : "as the script says");
     }
+  }
+
+  // "PROGRAM ARGUMENT ...": goes on as a program that lies beside this one.
+  void Become(const std::string& argument) {
+    std::vector<std::string> words = absl::StrSplit(argument, ' ');
+    std::vector<char> self(4096);
+    const ssize_t size = ::readlink("/proc/self/exe", self.data(), self.size());
+    const std::string own(self.data(), size > 0 ? static_cast<size_t>(size) : 0);
+    words[0] = own.substr(0, own.rfind('/') + 1) + words[0];
+    std::vector<char*> arguments;
+    arguments.reserve(words.size() + 1);
+    for (std::string& one : words) {
+      arguments.push_back(one.data());
+    }
+    arguments.push_back(nullptr);
+    ::execv(arguments[0], arguments.data());
+    exit_code_ = 126;
   }
 
   // "": of the same session; "setsid": of its own; "daemon": also orphaned by a second fork, without

@@ -44,7 +44,7 @@ class ServiceTest(unittest.TestCase):
     server_flags = ()
 
     def setUp(self):
-        self.cluster = Cluster(slots=self.slots, server_flags=self.server_flags)
+        self.cluster = self.make_cluster()
         self.addCleanup(self.leave)
         self.cluster.start_server()
         for name in self.agents:
@@ -52,6 +52,9 @@ class ServiceTest(unittest.TestCase):
         self.client = Client(self.cluster.address)
         self.addCleanup(self.client.close)
         self.client.wait_until_ready()
+
+    def make_cluster(self):
+        return Cluster(slots=self.slots, server_flags=self.server_flags)
 
     def leave(self):
         result = self._outcome.result
