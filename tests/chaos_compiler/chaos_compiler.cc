@@ -219,8 +219,8 @@ class Run {
     exit_code_ = 126;
   }
 
-  // "": of the same session; "setsid": of its own; "daemon": also orphaned by a second fork, without
-  // the environment that tells where it comes from and without the pipes.
+  // "": of the same session; "setsid": of its own; "daemon": also orphaned by a second fork,
+  // without the environment that tells where it comes from and without the pipes.
   static void ForkChild(const std::string& how) {
     if (::fork() == 0) {
       if (!how.empty()) {
