@@ -11,6 +11,7 @@ namespace {
 constexpr auto kReasons = std::to_array<ErrorReason>({
     {"DISK_LOW", absl::StatusCode::kResourceExhausted},
     {"MISSING_BLOB", absl::StatusCode::kFailedPrecondition},
+    {"OPEN_STREAMS_LIMIT", absl::StatusCode::kResourceExhausted},
     {"OVERLOADED", absl::StatusCode::kUnavailable},
     {"PARALLEL_UPLOADS_LIMIT", absl::StatusCode::kResourceExhausted},
     {"QUEUED_JOBS_LIMIT", absl::StatusCode::kResourceExhausted},
