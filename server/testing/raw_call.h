@@ -41,12 +41,13 @@ class RawCall final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::Byt
 
  private:
   void WriteNext() {
-    if (written_ + 1 == requests_.size()) {
-      StartWriteLast(&requests_[written_], grpc::WriteOptions());
+    // Before the write: it may be done, on another thread, before StartWrite returns.
+    const size_t next = written_++;
+    if (next + 1 == requests_.size()) {
+      StartWriteLast(&requests_[next], grpc::WriteOptions());
     } else {
-      StartWrite(&requests_[written_]);
+      StartWrite(&requests_[next]);
     }
-    ++written_;
   }
   void OnWriteDone(bool ok) override {
     if (ok && written_ < requests_.size()) {

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 
+PIECE = 50_000  # messages to one server; the next one gets a new one and the next seed
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -27,12 +28,23 @@ def main():
     arguments = parser.parse_args()
     binaries = pathlib.Path(arguments.build).resolve() / "bin"
     begin = time.monotonic()
-    done = subprocess.run([binaries / "qb_server_rpc_mutation_test"], cwd=ROOT, check=False, env={
-        **os.environ, "QB_BIN_DIR": str(binaries), "QB_RPC_MESSAGES": str(arguments.messages),
-        "QB_RPC_SEED": str(arguments.seed)})
-    print(f"{arguments.messages} messages, seed {arguments.seed}: {time.monotonic() - begin:.0f} s, "
-          f"{'no bar missed' if done.returncode == 0 else f'ended with {done.returncode}'}")
-    return 0 if done.returncode == 0 else 1
+    sent = 0
+    seed = arguments.seed
+    while sent < arguments.messages:
+        count = min(PIECE, arguments.messages - sent)
+        done = subprocess.run([binaries / "qb_server_rpc_mutation_test"], cwd=ROOT, check=False, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={
+                                  **os.environ, "QB_BIN_DIR": str(binaries), "QB_RPC_MESSAGES": str(count),
+                                  "QB_RPC_SEED": str(seed)})
+        sent += count
+        print("\n".join(line for line in done.stdout.splitlines() if done.returncode or ": " in line))
+        print(f"{sent} messages, up to seed {seed}: {time.monotonic() - begin:.0f} s", flush=True)
+        if done.returncode != 0:
+            print(f"seed {seed}: ended with {done.returncode}")
+            return 1
+        seed += 1
+    print("no bar missed")
+    return 0
 
 
 if __name__ == "__main__":
