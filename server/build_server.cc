@@ -223,9 +223,9 @@ class BuiltServer final : public CompileServer {
     QB_ASSIGN_OR_RETURN(authenticator_,
                         Authenticator::Create(CredentialFilePath(options_.data_dir), clock_));
     QB_RETURN_IF_ERROR(dispatcher_.Start());
-    collector_ =
-        std::make_unique<Collector>(CollectorParts{retention_, *blobs_, logs_, clock_},
-                                    options_.retention, [this] { return stopping_.load(); });
+    collector_ = std::make_unique<Collector>(
+        CollectorParts{retention_, *blobs_, logs_, clock_, absl::SleepFor}, options_.retention,
+        [this] { return stopping_.load(); });
     ConnectParts();
     job_service_ =
         std::make_unique<JobService>(JobServiceParts{store_, access_, *blobs_, logs_, hub_,
@@ -379,12 +379,16 @@ class BuiltServer final : public CompileServer {
     pool_.Schedule([this] {
       const absl::StatusOr<CollectedThings> collected = collector_->RunOnce();
       NoteRefresh("removing what is kept no longer", collected.status(), last_collection_);
+      if (collected.ok()) {
+        watch_->metrics.OnCollection({collected->jobs, collected->blobs, collected->blob_bytes,
+                                      absl::FromUnixMillis(clock_.WallMs())});
+      }
       if (collected.ok() && !(*collected == CollectedThings())) {
-        options_.log(
-            LogLevel::kInfo,
-            absl::StrCat("removed ", collected->jobs, " jobs, ", collected->results,
-                         " stored results, ", collected->blobs, " files, ", collected->uploads,
-                         " unfinished uploads, ", collected->logs, " logs"));
+        options_.log(LogLevel::kInfo,
+                     absl::StrCat("removed ", collected->jobs, " jobs, ", collected->results,
+                                  " stored results, ", collected->blobs, " files of ",
+                                  collected->blob_bytes, " bytes, ", collected->uploads,
+                                  " unfinished uploads, ", collected->logs, " logs"));
       }
       collecting_ = false;
     });

@@ -1,4 +1,5 @@
 // qbc-server: keeps compile jobs and hands them to worker agents.
+#include <google/protobuf/stubs/logging.h>
 #include <signal.h>
 #include <stdio.h>
 
@@ -57,6 +58,8 @@ int RunServer(ServerFlags flags) {
   sigaddset(&signals, SIGINT);
   sigprocmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
+  // Protobuf would write a line for every text of a stranger that is no UTF-8.
+  google::protobuf::SetLogHandler(nullptr);
   const Log log = StderrLog(flags.log_format, "qbc-server");
   std::atomic<bool> store_failed{false};
   const absl::Status status = Serve(std::move(flags), log, signals, store_failed);

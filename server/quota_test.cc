@@ -115,6 +115,38 @@ TEST_F(QuotaTest, StoredBytesAreLimitedAndTold) {
   EXPECT_EQ(response.usage().blob_bytes(), 5);
 }
 
+TEST_F(QuotaTest, OpenStreamsAreLimitedByTenantUntilTheyEnd) {
+  StartWith(R"({"default": {"max_open_streams": 2}})");
+  ASSERT_TRUE(TrySubmit(*a_).ok());
+  pb::JobService::Stub& jobs = *a_->jobs;
+  std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+  std::vector<std::unique_ptr<grpc::ClientReader<pb::WatchJobsResponse>>> open;
+  for (int i = 0; i < 2; ++i) {
+    contexts.push_back(a_->Context());
+    open.push_back(jobs.WatchJobs(contexts.back().get(), {}));
+    pb::WatchJobsResponse first;
+    ASSERT_TRUE(open.back()->Read(&first));  // the job that is there
+  }
+  int frames = 0;
+  const auto watch = [&](const Client& client) {
+    return client.Read(client.jobs, &pb::JobService::Stub::WatchJobs, pb::WatchJobsRequest(),
+                       &frames, 300);
+  };
+  ExpectQuota(watch(*a_), "OPEN_STREAMS_LIMIT", "tenant:a");
+  EXPECT_EQ(watch(*b_).error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);  // it is open
+  contexts.front()->TryCancel();
+  grpc::Status again;
+  for (int i = 0; i < 100 && again.error_code() != grpc::StatusCode::DEADLINE_EXCEEDED; ++i) {
+    absl::SleepFor(absl::Milliseconds(20));
+    again = watch(*a_);
+  }
+  EXPECT_EQ(again.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  contexts.back()->TryCancel();
+  for (const auto& stream : open) {
+    EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  }
+}
+
 TEST_F(QuotaTest, ResultOfAcceptedWorkIsStoredBeyondTheLimit) {
   StartWith(R"({"default": {"max_stored_bytes": 5}})");
   ASSERT_TRUE(TrySubmit(*a_).ok());

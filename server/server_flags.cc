@@ -89,7 +89,7 @@ constexpr auto kFlags = std::to_array<FlagDef>({
      "With less than N MiB free on the disk no new jobs and uploads are accepted; what was accepted "
      "goes on. Default: a tenth of the disk, at most 5120."},
     {"max-delay", 0, FlagKind::kValue, "DURATION",
-     "New jobs are refused while the server is more than this behind. 10ms to 60s, default 1s."},
+     "New jobs are refused while the server is more than this behind. 10ms to 60s, default 500ms."},
     {"drain-delay", 0, FlagKind::kValue, "DURATION",
      "After SIGTERM: how long the server goes on for those who have not noticed yet, while its "
      "health says that it is going and new jobs are refused. 0 to 10m. Default: 5s; 0 on a unix "

@@ -1,5 +1,6 @@
 // The half of BlobStore that removes what nobody needs.
 #include <errno.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -42,10 +43,13 @@ void BlobStore::UnlockDigest(const std::string& sha256) {
 }
 
 // The files go first, for good, then the note that they have to.
-absl::Status BlobStore::RemoveDoomed(absl::Span<const std::string> digests) {
+absl::StatusOr<int64_t> BlobStore::RemoveDoomed(absl::Span<const std::string> digests) {
+  int64_t bytes = 0;
   std::set<std::string> folders;
   for (const std::string& digest : digests) {
     const std::string path = BlobPath(digest);
+    struct stat info = {};
+    bytes += stat(path.c_str(), &info) == 0 ? info.st_size : 0;
     if (unlink(path.c_str()) != 0 && errno != ENOENT) {
       return FileError(errno, "remove", path);
     }
@@ -54,11 +58,12 @@ absl::Status BlobStore::RemoveDoomed(absl::Span<const std::string> digests) {
   for (const std::string& folder : folders) {
     QB_RETURN_IF_ERROR(SyncFolder(folder));
   }
-  return index_.ForgetDoomed(digests);
+  QB_RETURN_IF_ERROR(index_.ForgetDoomed(digests));
+  return bytes;
 }
 
-absl::StatusOr<int64_t> BlobStore::CollectBatch(absl::Span<const UnusedBlob> blobs,
-                                                int64_t before_ms) {
+absl::Status BlobStore::CollectBatch(absl::Span<const UnusedBlob> blobs, int64_t before_ms,
+                                     BlobCollection& collection) {
   std::vector<UnusedBlob> locked;
   locked.reserve(blobs.size());
   std::set<std::string> digests;
@@ -72,13 +77,17 @@ absl::StatusOr<int64_t> BlobStore::CollectBatch(absl::Span<const UnusedBlob> blo
   absl::StatusOr<std::vector<std::string>> doomed = index_.RemoveUnused(locked, before_ms);
   absl::Status status = doomed.status();
   if (status.ok()) {
-    status = RemoveDoomed(*doomed);
+    const absl::StatusOr<int64_t> bytes = RemoveDoomed(*doomed);
+    status = bytes.status();
+    if (bytes.ok()) {
+      collection.blobs += static_cast<int64_t>(doomed->size());
+      collection.bytes += *bytes;
+    }
   }
   for (const std::string& digest : digests) {
     UnlockDigest(digest);
   }
-  QB_RETURN_IF_ERROR(status);
-  return static_cast<int64_t>(doomed->size());
+  return status;
 }
 
 absl::StatusOr<int64_t> BlobStore::CollectUploads(int64_t before_ms) {
@@ -115,14 +124,14 @@ absl::StatusOr<BlobCollection> BlobStore::CollectUnused(int64_t before_ms,
       break;
     }
     last = batch.back();
-    QB_ASSIGN_OR_RETURN(const int64_t removed, CollectBatch(batch, before_ms));
-    collection.blobs += removed;
+    QB_RETURN_IF_ERROR(CollectBatch(batch, before_ms, collection));
   }
   return collection;
 }
 
 absl::StatusOr<int64_t> BlobStore::SweepFolder(int folder) {
-  const std::string path = absl::StrCat(folder_, "/blobs/", absl::Hex(folder % 256, absl::kZeroPad2));
+  const std::string path =
+      absl::StrCat(folder_, "/blobs/", absl::Hex(folder % 256, absl::kZeroPad2));
   std::vector<std::string> names;
   std::error_code error;
   for (std::filesystem::directory_iterator it(path, error), end; !error && it != end;
@@ -140,8 +149,7 @@ absl::StatusOr<int64_t> BlobStore::SweepFolder(int folder) {
     }
     // Asked again under the lock: an upload gives its file a row before it lets go.
     const absl::StatusOr<std::vector<std::string>> unknown = index_.FindUnknown({name});
-    if (unknown.ok() && !unknown->empty() &&
-        unlink(absl::StrCat(path, "/", name).c_str()) == 0) {
+    if (unknown.ok() && !unknown->empty() && unlink(absl::StrCat(path, "/", name).c_str()) == 0) {
       ++removed;
     }
     UnlockDigest(name);

@@ -236,7 +236,7 @@ absl::StatusOr<std::unique_ptr<BlobStore>> BlobStore::Create(const std::string& 
   QB_RETURN_IF_ERROR(MakeBlobFolders(folder + "/blobs"));
   QB_RETURN_IF_ERROR(store->RemoveOrphans());
   QB_ASSIGN_OR_RETURN(const std::vector<std::string> doomed, index.ListDoomed());
-  QB_RETURN_IF_ERROR(store->RemoveDoomed(doomed));
+  QB_RETURN_IF_ERROR(store->RemoveDoomed(doomed).status());
   return store;
 }
 
@@ -299,9 +299,8 @@ absl::StatusOr<std::unique_ptr<BlobUpload>> BlobStore::StartUpload(const UploadR
   auto upload = std::unique_ptr<BlobUpload>(new BlobUpload(
       *this,
       UploadRecord{request.tenant, request.upload_id, request.sha256, request.size_bytes, 0}));
-  QB_ASSIGN_OR_RETURN(
-      const std::vector<std::optional<int64_t>> sizes,
-      index_.FindAndKeep(request.tenant, {request.sha256}, clock_.WallMs()));
+  QB_ASSIGN_OR_RETURN(const std::vector<std::optional<int64_t>> sizes,
+                      index_.FindAndKeep(request.tenant, {request.sha256}, clock_.WallMs()));
   if (sizes[0].has_value()) {
     if (*sizes[0] != request.size_bytes) {
       return absl::InvalidArgumentError(absl::StrCat("header.size_bytes: ", request.size_bytes,

@@ -52,6 +52,7 @@ struct UploadRequest {
 // What one pass over unused files did.
 struct BlobCollection {
   int64_t blobs = 0;  // files that are gone from the disk
+  int64_t bytes = 0;  // in them
   int64_t uploads = 0;
 };
 
@@ -148,8 +149,8 @@ class BlobStore {
   // since. A blob that is uploaded at the same moment stays. `stop` is asked now and then.
   absl::StatusOr<BlobCollection> CollectUnused(int64_t before_ms,
                                                const std::function<bool()>& stop);
-  // Removes files without a row from one of the 256 folders: a power cut can leave them. Returns how
-  // many.
+  // Removes files without a row from one of the 256 folders: a power cut can leave them. Returns
+  // how many.
   absl::StatusOr<int64_t> SweepFolder(int folder);
 
   const BlobStoreOptions& options() const { return options_; }
@@ -168,8 +169,11 @@ class BlobStore {
   void LockDigest(const std::string& sha256);
   bool TryLockDigest(const std::string& sha256);
   void UnlockDigest(const std::string& sha256);
-  absl::Status RemoveDoomed(absl::Span<const std::string> digests);
-  absl::StatusOr<int64_t> CollectBatch(absl::Span<const UnusedBlob> blobs, int64_t before_ms);
+  // The bytes of the files that were still there.
+  absl::StatusOr<int64_t> RemoveDoomed(absl::Span<const std::string> digests);
+  // Adds what it removes to `collection`.
+  absl::Status CollectBatch(absl::Span<const UnusedBlob> blobs, int64_t before_ms,
+                            BlobCollection& collection);
   absl::StatusOr<int64_t> CollectUploads(int64_t before_ms);
 
   const std::string folder_;

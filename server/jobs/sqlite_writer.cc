@@ -49,6 +49,11 @@ absl::Duration SqliteWriter::Delay() const {
   return oldest == absl::InfiniteFuture() ? absl::ZeroDuration() : absl::Now() - oldest;
 }
 
+bool SqliteWriter::OthersWait() const {
+  absl::MutexLock lock(&mutex_);
+  return !queue_.empty();
+}
+
 bool SqliteWriter::HasWorkOrEnds() const { return !queue_.empty() || ending_; }
 
 void SqliteWriter::Loop() {

@@ -74,6 +74,10 @@ class SqliteWriter {
   // How long the oldest operation that is not yet committed has waited; 0: none. Does not wait.
   absl::Duration Delay() const;
 
+  // Whether operations wait for the batch after the one under way. For an operation that could as
+  // well go on later.
+  bool OthersWait() const;
+
  private:
   struct Waiter {
     Operation operation;

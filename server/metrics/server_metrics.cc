@@ -103,6 +103,30 @@ struct ServerMetrics::State {
                                      .Help("Size of the write-ahead log after the last commit.")
                                      .Register(registry)
                                      .Add({});
+  prometheus::Counter& collected_jobs =
+      prometheus::BuildCounter()
+          .Name("qbc_collected_jobs_total")
+          .Help("Ended jobs that were removed after their time since the server started.")
+          .Register(registry)
+          .Add({});
+  prometheus::Counter& collected_blobs =
+      prometheus::BuildCounter()
+          .Name("qbc_collected_blobs_total")
+          .Help("Stored files that were removed since the server started.")
+          .Register(registry)
+          .Add({});
+  prometheus::Counter& collected_bytes =
+      prometheus::BuildCounter()
+          .Name("qbc_collected_bytes_total")
+          .Help("Bytes of stored files that were removed since the server started.")
+          .Register(registry)
+          .Add({});
+  prometheus::Gauge& last_collection =
+      prometheus::BuildGauge()
+          .Name("qbc_collection_last_success_timestamp_seconds")
+          .Help("When removing what is kept no longer last came to its end, or the server started.")
+          .Register(registry)
+          .Add({});
   CounterFamily& http_requests = prometheus::BuildCounter()
                                      .Name("qbc_http_requests_total")
                                      .Help("HTTP requests that were answered, by route and status.")
@@ -167,6 +191,7 @@ absl::Status ServerMetrics::Start(MetricSources sources) {
   absl::MutexLock lock(&state_->mutex);
   state_->sources = std::move(sources);
   state_->revision = revision;
+  state_->last_collection.Set(static_cast<double>(state_->sources.clock->WallMs()) / 1000);
   // So that a rate is right from the first job on.
   state_->finished.Add({{"outcome", "succeeded"}, {"reason", ""}});
   return absl::OkStatus();
@@ -177,6 +202,13 @@ void ServerMetrics::OnCommit(const CommitFigures& figures) {
   state_->commit_wait_seconds.Observe(absl::ToDoubleSeconds(figures.longest_wait));
   state_->commit_operations.Observe(static_cast<double>(figures.operations));
   state_->wal_bytes.Set(static_cast<double>(figures.wal_bytes));
+}
+
+void ServerMetrics::OnCollection(const CollectionFigures& figures) {
+  state_->collected_jobs.Increment(static_cast<double>(figures.jobs));
+  state_->collected_blobs.Increment(static_cast<double>(figures.blobs));
+  state_->collected_bytes.Increment(static_cast<double>(figures.blob_bytes));
+  state_->last_collection.Set(static_cast<double>(absl::ToUnixSeconds(figures.ended)));
 }
 
 void ServerMetrics::OnHttp(absl::string_view route, int status, absl::Duration duration) {

@@ -36,6 +36,14 @@ struct CommitFigures {
   int64_t wal_bytes = 0;
 };
 
+// What a round of removing has removed, and when it ended.
+struct CollectionFigures {
+  int64_t jobs = 0;
+  int64_t blobs = 0;
+  int64_t blob_bytes = 0;
+  absl::Time ended;
+};
+
 // Thread-safe.
 class ServerMetrics {
  public:
@@ -44,6 +52,7 @@ class ServerMetrics {
 
   // Does not wait.
   void OnCommit(const CommitFigures& figures);
+  void OnCollection(const CollectionFigures& figures);
   void OnHttp(absl::string_view route, int status, absl::Duration duration);
 
   // Counts jobs that end from now on. Once, before Scrape. Errors: those of the store.

@@ -13,16 +13,16 @@
 namespace qb::server {
 
 struct OverloadOptions {
-  // New jobs are refused while the oldest call waits longer than this for a thread and for its
-  // commit. Smaller: refused sooner, answers of accepted calls come faster. Default 1 s.
-  absl::Duration max_delay = absl::Seconds(1);
+  // New jobs are refused while a call would wait longer than this for a thread and for its commit.
+  // Smaller: refused sooner, answers of accepted calls come faster. Default 500 ms.
+  absl::Duration max_delay = absl::Milliseconds(500);
 };
 
 // Thread-safe. Does not wait: it is asked on gRPC's own threads, so that a refusal costs nothing of
 // what there is too little of.
 class OverloadGuard {
  public:
-  // How long the oldest thing of some queue has waited; any thread, must not wait.
+  // How long what comes to some queue would wait; any thread, must not wait.
   using Delay = std::function<absl::Duration()>;
 
   OverloadGuard(OverloadOptions options, std::vector<Delay> queues)

@@ -15,6 +15,7 @@ namespace {
 // What passes when others end, and nobody knows when that is.
 constexpr absl::Duration kQueueWait = absl::Seconds(5);
 constexpr absl::Duration kUploadWait = absl::Seconds(2);
+constexpr absl::Duration kStreamWait = absl::Seconds(2);
 constexpr absl::Duration kStorageWait = absl::Seconds(60);
 constexpr double kSubmitBurstSeconds = 10;
 constexpr double kUploadBurstSeconds = 60;
@@ -53,18 +54,40 @@ absl::Status TenantGate::AdmitSubmit(absl::string_view tenant) {
   int64_t wait_ms = 0;
   {
     absl::MutexLock lock(&mutex_);
-    TokenBucket& bucket = Bucket(tenants_[std::string(tenant)].submits, limits.submits_per_second,
-                                 burst, now_ms);
+    TokenBucket& bucket =
+        Bucket(tenants_[std::string(tenant)].submits, limits.submits_per_second, burst, now_ms);
     wait_ms = bucket.WaitMs(now_ms);
     if (wait_ms == 0) {
       bucket.Take(1, now_ms);
       return absl::OkStatus();
     }
   }
-  return RefuseFor("SUBMIT_RATE_LIMIT", tenant,
-                   absl::StrCat("more than ", limits.submits_per_second,
-                                " submits a second; at once: ", burst),
-                   absl::Milliseconds(wait_ms));
+  return RefuseFor(
+      "SUBMIT_RATE_LIMIT", tenant,
+      absl::StrCat("more than ", limits.submits_per_second, " submits a second; at once: ", burst),
+      absl::Milliseconds(wait_ms));
+}
+
+absl::StatusOr<StreamTicket> TenantGate::AdmitStream(const std::string& tenant) {
+  const int64_t most = limits_.For(tenant).max_open_streams;
+  {
+    absl::MutexLock lock(&mutex_);
+    int64_t& open = tenants_[tenant].streams;
+    if (most == 0 || open < most) {
+      ++open;  // counted without a limit too: one may come while it is open
+      return StreamTicket(this, [this, tenant](void*) { CloseStream(tenant); });
+    }
+  }
+  return RefuseFor("OPEN_STREAMS_LIMIT", tenant,
+                   absl::StrCat(most,
+                                " streams of events, jobs and logs are open, no more are "
+                                "accepted at a time"),
+                   kStreamWait);
+}
+
+void TenantGate::CloseStream(const std::string& tenant) {
+  absl::MutexLock lock(&mutex_);
+  --tenants_[tenant].streams;
 }
 
 absl::Status TenantGate::QueueIsFull(absl::string_view tenant) {
@@ -109,12 +132,11 @@ absl::Status TenantGate::CheckStored(const UploadRequest& request, const TenantL
   if (request.size_bytes <= limits.max_stored_bytes - bytes) {
     return absl::OkStatus();
   }
-  return RefuseFor(
-      "STORED_BYTES_LIMIT", request.tenant,
-      absl::StrCat(bytes, " bytes are stored or being uploaded, ", request.size_bytes,
-                   " more would be over the limit of ", limits.max_stored_bytes,
-                   "; files go when the jobs that use them do"),
-      kStorageWait);
+  return RefuseFor("STORED_BYTES_LIMIT", request.tenant,
+                   absl::StrCat(bytes, " bytes are stored or being uploaded, ", request.size_bytes,
+                                " more would be over the limit of ", limits.max_stored_bytes,
+                                "; files go when the jobs that use them do"),
+                   kStorageWait);
 }
 
 absl::Status TenantGate::TakeUploadBytes(const UploadRequest& request, const TenantLimits& limits) {
@@ -136,19 +158,18 @@ absl::Status TenantGate::TakeUploadBytes(const UploadRequest& request, const Ten
       return absl::OkStatus();
     }
   }
-  return RefuseFor("UPLOAD_RATE_LIMIT", request.tenant,
-                   absl::StrCat("more than ", limits.upload_bytes_per_second,
-                                " bytes a second in the long run"),
-                   absl::Milliseconds(wait_ms));
+  return RefuseFor(
+      "UPLOAD_RATE_LIMIT", request.tenant,
+      absl::StrCat("more than ", limits.upload_bytes_per_second, " bytes a second in the long run"),
+      absl::Milliseconds(wait_ms));
 }
 
 absl::StatusOr<UploadTicket> TenantGate::AdmitUpload(const UploadRequest& request) {
   const TenantLimits limits = limits_.For(request.tenant);
   std::map<std::string, int64_t> open;
   QB_RETURN_IF_ERROR(Open(request, limits, open));
-  UploadTicket ticket(this, [this, tenant = request.tenant, id = request.upload_id](void*) {
-    Close(tenant, id);
-  });
+  UploadTicket ticket(
+      this, [this, tenant = request.tenant, id = request.upload_id](void*) { Close(tenant, id); });
   QB_RETURN_IF_ERROR(CheckStored(request, limits, open));
   QB_RETURN_IF_ERROR(TakeUploadBytes(request, limits));
   return ticket;

@@ -22,6 +22,9 @@
 
 namespace qb::server {
 
+// Held while a stream is open; the gate outlives it.
+using StreamTicket = std::shared_ptr<void>;
+
 // Thread-safe. Tenants are those of credentials, so there are not many.
 class TenantGate {
  public:
@@ -35,6 +38,9 @@ class TenantGate {
   // index. Errors: ResourceExhausted "PARALLEL_UPLOADS_LIMIT", "STORED_BYTES_LIMIT",
   // "UPLOAD_RATE_LIMIT".
   absl::StatusOr<UploadTicket> AdmitUpload(const UploadRequest& request);
+  // Lets in a stream of events, jobs or log bytes, for as long as the ticket lives. Does not wait.
+  // Errors: ResourceExhausted "OPEN_STREAMS_LIMIT".
+  absl::StatusOr<StreamTicket> AdmitStream(const std::string& tenant);
   // The store has refused a job because too many wait.
   absl::Status QueueIsFull(absl::string_view tenant);
 
@@ -45,6 +51,7 @@ class TenantGate {
     std::optional<TokenBucket> submits;
     std::optional<TokenBucket> upload_bytes;
     std::map<std::string, int64_t> open;  // uploads by id: bytes of the whole blob
+    int64_t streams = 0;
   };
 
   absl::Status Open(const UploadRequest& request, const TenantLimits& limits,
@@ -53,6 +60,7 @@ class TenantGate {
                            const std::map<std::string, int64_t>& open);
   absl::Status TakeUploadBytes(const UploadRequest& request, const TenantLimits& limits);
   void Close(const std::string& tenant, const std::string& upload_id);
+  void CloseStream(const std::string& tenant);
   absl::Status RefuseFor(absl::string_view reason, absl::string_view tenant,
                          std::string description, absl::Duration wait);
 

@@ -87,14 +87,32 @@ TEST_F(TenantGateTest, UploadsTakePlaceWhileTheirTicketLives) {
   QB_EXPECT_OK(gate_->AdmitUpload(Upload("a", "two", 1)).status());
 }
 
+TEST_F(TenantGateTest, StreamsTakePlaceWhileTheirTicketLives) {
+  TenantLimits limits;
+  limits.max_open_streams = 2;
+  Use(limits);
+  absl::StatusOr<StreamTicket> first = gate_->AdmitStream("a");
+  const absl::StatusOr<StreamTicket> second = gate_->AdmitStream("a");
+  QB_EXPECT_OK(second.status());
+  const absl::Status refused = gate_->AdmitStream("a").status();
+  EXPECT_THAT(refused,
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("OPEN_STREAMS_LIMIT")));
+  EXPECT_EQ(
+      Payload<google::rpc::QuotaFailure>(refused, kQuotaFailurePayload).violations(0).subject(),
+      "tenant:a");
+  QB_EXPECT_OK(gate_->AdmitStream("b").status());
+  first->reset();
+  QB_EXPECT_OK(gate_->AdmitStream("a").status());
+}
+
 TEST_F(TenantGateTest, StoredFilesAndUploadsCountTogether) {
   Use({.max_stored_bytes = 100});
   QB_ASSERT_OK(index_.AddBlob({"a", "old", std::string(64, 'a'), 40, 40}, 0));
   QB_ASSERT_OK(index_.PutUpload({"a", "half", std::string(64, 'b'), 30, 10}, 0));
   // 40 + 30 are taken.
   const absl::Status refused = gate_->AdmitUpload(Upload("a", "new", 31)).status();
-  EXPECT_THAT(refused, StatusIs(absl::StatusCode::kResourceExhausted,
-                                HasSubstr("STORED_BYTES_LIMIT")));
+  EXPECT_THAT(refused,
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("STORED_BYTES_LIMIT")));
   EXPECT_THAT(refused.message(), HasSubstr("70 bytes are stored"));
   const auto ticket = gate_->AdmitUpload(Upload("a", "new", 30));
   QB_ASSERT_OK(ticket.status());
@@ -109,8 +127,8 @@ TEST_F(TenantGateTest, UploadedBytesHaveARate) {
   Use({.upload_bytes_per_second = 1000, .upload_burst_bytes = 1000});
   QB_EXPECT_OK(gate_->AdmitUpload(Upload("a", "one", 3000)).status());
   const absl::Status refused = gate_->AdmitUpload(Upload("a", "two", 1)).status();
-  EXPECT_THAT(refused, StatusIs(absl::StatusCode::kResourceExhausted,
-                                HasSubstr("UPLOAD_RATE_LIMIT")));
+  EXPECT_THAT(refused,
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("UPLOAD_RATE_LIMIT")));
   EXPECT_GE(Payload<google::rpc::RetryInfo>(refused, kRetryInfoPayload).retry_delay().seconds(), 2);
   clock_.AdvanceMs(2001);
   QB_EXPECT_OK(gate_->AdmitUpload(Upload("a", "two", 1)).status());

@@ -30,6 +30,7 @@ constexpr auto kCounts = std::to_array<CountField>({
     {"max_running_jobs", &TenantLimits::max_running_jobs},
     {"max_stored_bytes", &TenantLimits::max_stored_bytes},
     {"max_parallel_uploads", &TenantLimits::max_parallel_uploads},
+    {"max_open_streams", &TenantLimits::max_open_streams},
     {"submit_burst", &TenantLimits::submit_burst},
     {"upload_bytes_per_second", &TenantLimits::upload_bytes_per_second},
     {"upload_burst_bytes", &TenantLimits::upload_burst_bytes},
@@ -83,6 +84,7 @@ TenantLimits SharedServerLimits() {
   TenantLimits limits;
   limits.max_stored_bytes = int64_t{100} << 30;
   limits.max_parallel_uploads = 8;
+  limits.max_open_streams = 200;
   limits.submits_per_second = 50;
   limits.submit_burst = 500;
   return limits;

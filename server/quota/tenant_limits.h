@@ -25,20 +25,21 @@ namespace qb::server {
 
 // 0 always means: no limit.
 struct TenantLimits {
-  int64_t max_queued_jobs = 10'000;      // waiting ones
-  int64_t max_running_jobs = 0;          // compiles at a time, on all workers together
-  int64_t max_stored_bytes = 0;          // of stored files and of uploads under way
-  int64_t max_parallel_uploads = 0;      // streams of clients
-  double submits_per_second = 0;         // in the long run
-  int64_t submit_burst = 0;              // at once; 0: ten seconds' worth
-  int64_t upload_bytes_per_second = 0;   // in the long run
-  int64_t upload_burst_bytes = 0;        // at once; 0: a minute's worth
+  int64_t max_queued_jobs = 10'000;     // waiting ones
+  int64_t max_running_jobs = 0;         // compiles at a time, on all workers together
+  int64_t max_stored_bytes = 0;         // of stored files and of uploads under way
+  int64_t max_parallel_uploads = 0;     // streams of clients
+  int64_t max_open_streams = 0;         // of events, of jobs and of logs
+  double submits_per_second = 0;        // in the long run
+  int64_t submit_burst = 0;             // at once; 0: ten seconds' worth
+  int64_t upload_bytes_per_second = 0;  // in the long run
+  int64_t upload_burst_bytes = 0;       // at once; 0: a minute's worth
 
   bool operator==(const TenantLimits&) const = default;
 };
 
-// Where strangers share a server: 10 000 waiting jobs, 100 GiB, 8 uploads, 50 submits a second and
-// 500 at once.
+// Where strangers share a server: 10 000 waiting jobs, 100 GiB, 8 uploads, 200 streams, 50 submits
+// a second and 500 at once.
 TenantLimits SharedServerLimits();
 
 // All tenants' limits at one moment.
@@ -71,8 +72,8 @@ class LimitBook {
     off_t size = 0;
     timespec changed = {};
     bool operator==(const Stamp& other) const {
-      return inode == other.inode && size == other.size &&
-             changed.tv_sec == other.changed.tv_sec && changed.tv_nsec == other.changed.tv_nsec;
+      return inode == other.inode && size == other.size && changed.tv_sec == other.changed.tv_sec &&
+             changed.tv_nsec == other.changed.tv_nsec;
     }
   };
 

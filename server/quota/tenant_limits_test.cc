@@ -34,11 +34,11 @@ TEST(ParseLimits, TenantStandsOnTheFilesDefaultAndThatOnTheServers) {
 TEST(ParseLimits, ReadsEveryLimit) {
   const auto table = ParseLimits(
       R"({"default": {"max_queued_jobs": 1, "max_running_jobs": 2, "max_stored_bytes": 3,
-          "max_parallel_uploads": 4, "submits_per_second": 5, "submit_burst": 6,
-          "upload_bytes_per_second": 7, "upload_burst_bytes": 8}})",
+          "max_parallel_uploads": 4, "max_open_streams": 5, "submits_per_second": 6,
+          "submit_burst": 7, "upload_bytes_per_second": 8, "upload_burst_bytes": 9}})",
       TenantLimits());
   QB_ASSERT_OK(table.status());
-  EXPECT_EQ(table->fallback, (TenantLimits{1, 2, 3, 4, 5, 6, 7, 8}));
+  EXPECT_EQ(table->fallback, (TenantLimits{1, 2, 3, 4, 5, 6, 7, 8, 9}));
 }
 
 TEST(ParseLimits, SaysWhereAndWhatIsAccepted) {

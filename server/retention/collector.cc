@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "absl/time/clock.h"
+
 #include "core/base/status_macros.h"
 
 namespace qb::server {
@@ -16,18 +18,30 @@ constexpr int kFoldersPerRound = 4;
 
 }  // namespace
 
-absl::Status Collector::RemoveRows(CollectedThings& collected) {
-  for (int removed = 1; removed > 0 && !stop_();) {
-    QB_ASSIGN_OR_RETURN(removed, parts_.retention.RemoveEndedJobs(
-                                     policy_, parts_.clock.WallMs(), kJobsPerCommit));
-    collected.jobs += removed;
-  }
-  for (int removed = 1; removed > 0 && !stop_();) {
-    QB_ASSIGN_OR_RETURN(removed, parts_.retention.RemoveOldResults(
-                                     policy_, parts_.clock.WallMs(), kResultsPerCommit));
-    collected.results += removed;
+absl::Status Collector::Repeat(const std::function<absl::StatusOr<int>()>& step, int64_t& removed) {
+  while (!stop_()) {
+    const absl::Time start = absl::Now();
+    QB_ASSIGN_OR_RETURN(const int count, step());
+    if (count == 0) {
+      break;
+    }
+    removed += count;
+    if (parts_.pause) {
+      parts_.pause(absl::Now() - start);
+    }
   }
   return absl::OkStatus();
+}
+
+absl::Status Collector::RemoveRows(CollectedThings& collected) {
+  const auto jobs = [this] {
+    return parts_.retention.RemoveEndedJobs(policy_, parts_.clock.WallMs(), kJobsPerCommit);
+  };
+  QB_RETURN_IF_ERROR(Repeat(jobs, collected.jobs));
+  const auto results = [this] {
+    return parts_.retention.RemoveOldResults(policy_, parts_.clock.WallMs(), kResultsPerCommit);
+  };
+  return Repeat(results, collected.results);
 }
 
 absl::Status Collector::RemoveLogs(CollectedThings& collected) {
@@ -59,10 +73,10 @@ absl::StatusOr<CollectedThings> Collector::RunOnce() {
   CollectedThings collected;
   QB_RETURN_IF_ERROR(RemoveRows(collected));
   QB_RETURN_IF_ERROR(RemoveLogs(collected));
-  QB_ASSIGN_OR_RETURN(
-      const BlobCollection blobs,
-      parts_.blobs.CollectUnused(parts_.clock.WallMs() - policy_.unused_ms, stop_));
+  QB_ASSIGN_OR_RETURN(const BlobCollection blobs,
+                      parts_.blobs.CollectUnused(parts_.clock.WallMs() - policy_.unused_ms, stop_));
   collected.blobs += blobs.blobs;
+  collected.blob_bytes += blobs.bytes;
   collected.uploads += blobs.uploads;
   QB_RETURN_IF_ERROR(Sweep(collected));
   return collected;

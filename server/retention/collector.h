@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 
 #include "server/blobs/attempt_logs.h"
 #include "server/blobs/blob_store.h"
@@ -26,13 +27,17 @@ struct CollectorParts {
   BlobStore& blobs;
   AttemptLogs& logs;
   const Clock& clock;
+  // Called between two steps with the time that the one before took: what waits for the database
+  // has its turn meanwhile. Empty: no pause.
+  std::function<void(absl::Duration)> pause;
 };
 
 // What a round removed.
 struct CollectedThings {
   int64_t jobs = 0;
-  int64_t results = 0;  // that answered equal jobs
-  int64_t blobs = 0;    // files
+  int64_t results = 0;     // that answered equal jobs
+  int64_t blobs = 0;       // files
+  int64_t blob_bytes = 0;  // of the files that nothing referred to
   int64_t uploads = 0;
   int64_t logs = 0;  // of executions
 
@@ -50,6 +55,8 @@ class Collector {
   absl::StatusOr<CollectedThings> RunOnce();
 
  private:
+  // Does `step`, which says how many it has removed, until none is left; adds them to `removed`.
+  absl::Status Repeat(const std::function<absl::StatusOr<int>()>& step, int64_t& removed);
   absl::Status RemoveRows(CollectedThings& collected);
   absl::Status RemoveLogs(CollectedThings& collected);
   absl::Status Sweep(CollectedThings& collected);

@@ -31,7 +31,7 @@ class CollectorTest : public testing::StoreFixture {
     logs_ = std::make_unique<AttemptLogs>(folder_.File("logs"), AttemptLogOptions());
     retention_ = std::make_unique<SqliteRetention>(*database_);
     collector_ = std::make_unique<Collector>(
-        CollectorParts{*retention_, *blobs_, *logs_, clock_}, policy_, [] { return false; });
+        CollectorParts{*retention_, *blobs_, *logs_, clock_, {}}, policy_, [] { return false; });
   }
 
   void TearDown() override {
@@ -276,7 +276,7 @@ TEST_F(CollectorTest, RoundEndsWhenTheServerDoes) {
   Submit();
   QB_ASSERT_OK(store_->Complete(LeaseOne(), Ended(pb::ATTEMPT_OUTCOME_FAILED)).status());
   clock_.AdvanceMs(1000 * kDayMs);
-  Collector stopped({*retention_, *blobs_, *logs_, clock_}, policy_, [] { return true; });
+  Collector stopped({*retention_, *blobs_, *logs_, clock_, {}}, policy_, [] { return true; });
   QB_ASSERT_OK_AND_ASSIGN(const CollectedThings collected, stopped.RunOnce());
   EXPECT_EQ(collected, CollectedThings());
 }

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <memory>
 #include <map>
+#include <memory>
 #include <random>
 #include <set>
 #include <string>
@@ -58,8 +58,9 @@ class RetentionWalk : public testing::StoreFixture {
     model_.policy.cancelled_ms = kHourMs;
     model_.policy.results_ms = int64_t{4} * kHourMs;
     model_.policy.unused_ms = kHourMs / 2;
-    collector_ = std::make_unique<Collector>(
-        CollectorParts{*retention_, *blobs_, *logs_, clock_}, model_.policy, [] { return false; });
+    collector_ =
+        std::make_unique<Collector>(CollectorParts{*retention_, *blobs_, *logs_, clock_, {}},
+                                    model_.policy, [] { return false; });
   }
 
   void TearDown() override {
@@ -192,8 +193,7 @@ class RetentionWalk : public testing::StoreFixture {
     const bool joins = !job.action.empty() && InFlight(job.tenant, job.action) != nullptr;
     const auto outcome = store_->Submit(job);
     if (!cached && !joins && !model_.HasAll(job.tenant, inputs)) {
-      EXPECT_EQ(outcome.status().code(), absl::StatusCode::kFailedPrecondition)
-          << outcome.status();
+      EXPECT_EQ(outcome.status().code(), absl::StatusCode::kFailedPrecondition) << outcome.status();
       return;
     }
     QB_ASSERT_OK(outcome.status());
@@ -297,9 +297,8 @@ class RetentionWalk : public testing::StoreFixture {
       return;
     }
     const int64_t attached = std::count_if(
-        model_.jobs.begin(), model_.jobs.end(), [&](const auto& other) {
-          return other.second.work == job.work && other.second.attached;
-        });
+        model_.jobs.begin(), model_.jobs.end(),
+        [&](const auto& other) { return other.second.work == job.work && other.second.attached; });
     if (attached > 1) {
       job.attached = false;
       job.end = pb::JOB_STATE_CANCELLED;
@@ -402,11 +401,11 @@ class RetentionWalk : public testing::StoreFixture {
       void (RetentionWalk::*run)();
     };
     static constexpr Choice kChoices[] = {
-        {14, &RetentionWalk::StoreAny},   {2, &RetentionWalk::StoreHalf},
-        {3, &RetentionWalk::KeepAny},     {3, &RetentionWalk::MoveOpenUpload},
-        {16, &RetentionWalk::SubmitAny},  {10, &RetentionWalk::LeaseAny},
-        {8, &RetentionWalk::SendResult},  {8, &RetentionWalk::ReportAny},
-        {5, &RetentionWalk::CancelAny},   {3, &RetentionWalk::PinAny},
+        {14, &RetentionWalk::StoreAny},         {2, &RetentionWalk::StoreHalf},
+        {3, &RetentionWalk::KeepAny},           {3, &RetentionWalk::MoveOpenUpload},
+        {16, &RetentionWalk::SubmitAny},        {10, &RetentionWalk::LeaseAny},
+        {8, &RetentionWalk::SendResult},        {8, &RetentionWalk::ReportAny},
+        {5, &RetentionWalk::CancelAny},         {3, &RetentionWalk::PinAny},
         {6, &RetentionWalk::CollectAndCompare}, {1, &RetentionWalk::Restart}};
     clock_.AdvanceMs(Draw(20) == 0 ? Draw(kHourMs) : Draw(4 * kMinuteMs));
     int drawn = Draw(79);

@@ -9,8 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <vector>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+
+#include "server/rpc/unreadable_request.h"
 
 namespace qb::server {
 namespace {
@@ -64,9 +68,13 @@ absl::Status BindListener(absl::string_view flag, GrpcListener& listener) {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   int port = 0;
   builder.AddListeningPort(listener.listen.ToGrpc(), listener.credentials, &port);
+  std::vector<absl::string_view> names;
+  names.reserve(listener.services.size());
   for (const NamedService& named : listener.services) {
     builder.RegisterService(named.service.get());
+    names.push_back(named.name);
   }
+  builder.experimental().SetInterceptorCreators(UnreadableRequestAnswers(names));
   // The socket is made with the mode that the mask leaves: 0600, from its first moment.
   const mode_t mask = umask(0177);
   listener.grpc = builder.BuildAndStart();

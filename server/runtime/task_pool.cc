@@ -1,5 +1,6 @@
 #include "server/runtime/task_pool.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -7,6 +8,13 @@
 #include "core/base/check.h"
 
 namespace qb::server {
+namespace {
+
+constexpr int64_t kAveragedStarts = 64;
+// Longer ones are a disk that stood still, not how fast the queue moves.
+constexpr absl::Duration kLongestInterval = absl::Milliseconds(50);
+
+}  // namespace
 
 TaskPool::TaskPool(int threads, size_t max_queued) : max_queued_(max_queued) {
   QB_CHECK(threads >= 1);
@@ -51,7 +59,20 @@ void TaskPool::Schedule(std::function<void()> task) {
 
 absl::Duration TaskPool::Delay() const {
   absl::MutexLock lock(&mutex_);
-  return queue_.empty() ? absl::ZeroDuration() : absl::Now() - queue_.front().since;
+  if (queue_.empty()) {
+    return absl::ZeroDuration();
+  }
+  return std::max(absl::Now() - queue_.front().since,
+                  interval_ * static_cast<int64_t>(queue_.size()));
+}
+
+// A pause in which nothing waited says nothing about how fast the queue moves.
+void TaskPool::NoteStart(absl::Time now) {
+  if (others_waited_) {
+    interval_ += (std::min(now - last_start_, kLongestInterval) - interval_) / kAveragedStarts;
+  }
+  last_start_ = now;
+  others_waited_ = !queue_.empty();
 }
 
 bool TaskPool::HasWorkOrEnds() const { return !queue_.empty() || ending_; }
@@ -67,6 +88,7 @@ void TaskPool::Loop() {
       }
       task = std::move(queue_.front().task);
       queue_.pop_front();
+      NoteStart(absl::Now());
     }
     task();
   }

@@ -29,7 +29,9 @@ class TaskPool {
   // As TrySchedule, but beyond the limit too: for work that continues a call that was admitted.
   void Schedule(std::function<void()> task);
 
-  // How long the closure that is next has waited; 0: none waits. Does not wait.
+  // How long a closure that came now would wait: from the length of the queue and how fast it has
+  // been moving, and at least as long as the one that is next has waited. A burst is seen at once,
+  // not when its first closure has grown old. 0: none waits. Does not wait.
   absl::Duration Delay() const;
 
   // Waits until all that was queued has run; later closures are run by the thread that schedules
@@ -38,6 +40,7 @@ class TaskPool {
 
  private:
   void Loop();
+  void NoteStart(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool HasWorkOrEnds() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   struct Queued {
@@ -49,6 +52,10 @@ class TaskPool {
   mutable absl::Mutex mutex_;
   std::deque<Queued> queue_ ABSL_GUARDED_BY(mutex_);
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  // From one start to the next while closures waited: a moving average.
+  absl::Duration interval_ ABSL_GUARDED_BY(mutex_);
+  absl::Time last_start_ ABSL_GUARDED_BY(mutex_);
+  bool others_waited_ ABSL_GUARDED_BY(mutex_) = false;  // after the last start
   std::vector<std::thread> threads_;
 };
 

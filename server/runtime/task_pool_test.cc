@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 
 namespace qb::server {
 namespace {
@@ -65,6 +66,27 @@ TEST(TaskPool, TellsHowLongTheNextTaskHasWaited) {
   release.Notify();
   pool.Shutdown();
   EXPECT_EQ(pool.Delay(), absl::ZeroDuration());
+}
+
+TEST(TaskPool, ABurstIsSeenBeforeItsFirstTaskHasWaited) {
+  absl::Notification measured;
+  absl::Notification release;
+  TaskPool pool(1, 1000);
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_TRUE(pool.TrySchedule([] { absl::SleepFor(absl::Milliseconds(2)); }));
+  }
+  ASSERT_TRUE(pool.TrySchedule([&] {
+    measured.Notify();
+    release.WaitForNotification();
+  }));
+  measured.WaitForNotification();
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(pool.TrySchedule([] {}));
+  }
+  // A hundred times what each of the fifty took, less what the average has forgotten.
+  EXPECT_GT(pool.Delay(), absl::Milliseconds(50));
+  release.Notify();
+  pool.Shutdown();
 }
 
 }  // namespace

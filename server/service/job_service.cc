@@ -182,6 +182,26 @@ class SubscribedStream final : public FrameSource<pb::WatchJobResponse> {
   WatchStream stream_;
 };
 
+// A stream that counts as open while it lives.
+template <typename Frame>
+class CountedStream final : public FrameSource<Frame> {
+ public:
+  CountedStream(StreamTicket ticket, std::unique_ptr<FrameSource<Frame>> stream)
+      : ticket_(std::move(ticket)), stream_(std::move(stream)) {}
+
+  absl::StatusOr<StreamStep> Next(Frame& frame) override { return stream_->Next(frame); }
+
+ private:
+  const StreamTicket ticket_;
+  const std::unique_ptr<FrameSource<Frame>> stream_;
+};
+
+template <typename Frame>
+std::unique_ptr<FrameSource<Frame>> Counted(StreamTicket ticket,
+                                            std::unique_ptr<FrameSource<Frame>> stream) {
+  return std::make_unique<CountedStream<Frame>>(std::move(ticket), std::move(stream));
+}
+
 }  // namespace
 
 JobService::JobService(const JobServiceParts& parts, JobServiceOptions options)
@@ -429,12 +449,14 @@ absl::StatusOr<std::unique_ptr<FrameSource<pb::WatchJobResponse>>> JobService::W
     return absl::OutOfRangeError(absl::StrCat(
         "after_seq: ", request.after_seq(), ", the job has events 1 to ", position.last_event_seq));
   }
+  QB_ASSIGN_OR_RETURN(StreamTicket open, gate_.AdmitStream(caller.tenant));
   // Subscribed before the first read: what is committed in between wakes the stream.
   const int64_t ticket = hub_.Subscribe(position.execution, std::move(wake));
-  return std::make_unique<SubscribedStream>(
-      hub_, ticket,
-      WatchStream({store_, hub_, clock_}, options_.watch, position, request.after_seq(),
-                  request.compact()));
+  return Counted<pb::WatchJobResponse>(
+      std::move(open), std::make_unique<SubscribedStream>(
+                           hub_, ticket,
+                           WatchStream({store_, hub_, clock_}, options_.watch, position,
+                                       request.after_seq(), request.compact())));
 }
 
 absl::StatusOr<std::unique_ptr<FrameSource<pb::WatchJobsResponse>>> JobService::WatchJobs(
@@ -453,11 +475,14 @@ absl::StatusOr<std::unique_ptr<FrameSource<pb::WatchJobsResponse>>> JobService::
   like.set_view(request.view());
   QB_ASSIGN_OR_RETURN(JobQuery query, ToQuery(caller, like, options_));
   query.limit = kWatchedJobsPerFrame;
-  return std::make_unique<JobsStream>(
-      store_, hub_, clock_,
-      JobsWatch{std::move(query), request.after_revision(), options_.watch.idle_ms,
-                [this](pb::Job& job) { Complete(job); }},
-      std::move(wake));
+  QB_ASSIGN_OR_RETURN(StreamTicket open, gate_.AdmitStream(caller.tenant));
+  return Counted<pb::WatchJobsResponse>(
+      std::move(open),
+      std::make_unique<JobsStream>(
+          store_, hub_, clock_,
+          JobsWatch{std::move(query), request.after_revision(), options_.watch.idle_ms,
+                    [this](pb::Job& job) { Complete(job); }},
+          std::move(wake)));
 }
 
 absl::Status JobService::CountJobs(const Caller& caller, const pb::CountJobsRequest& /*request*/,
@@ -489,7 +514,10 @@ absl::StatusOr<std::unique_ptr<FrameSource<pb::ReadLogResponse>>> JobService::Re
   range.offset = request.offset();
   range.limit = request.limit() == 0 ? INT64_MAX : request.limit();
   range.follow = request.follow();
-  return std::make_unique<LogStream>(store_, logs_, hub_, std::move(range), std::move(wake));
+  QB_ASSIGN_OR_RETURN(StreamTicket open, gate_.AdmitStream(caller.tenant));
+  return Counted<pb::ReadLogResponse>(
+      std::move(open),
+      std::make_unique<LogStream>(store_, logs_, hub_, std::move(range), std::move(wake)));
 }
 
 }  // namespace qb::server

@@ -5,10 +5,22 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
+#include "core/base/json.h"
 #include "proto/google/rpc/error_details.pb.h"
 #include "server/service/status_details.h"
 
 namespace qb::server {
+
+namespace {
+
+// With U+FFFD for what is no UTF-8: messages of parsers quote pieces of characters, and nobody could
+// read a protobuf string with one.
+std::string ValidText(absl::string_view text) {
+  const absl::StatusOr<Json> clean = Json::Parse(Json(std::string(text)).Dump());
+  return clean.ok() ? clean->as_string() : "a message that cannot be shown";
+}
+
+}  // namespace
 
 void AppendViolations(const absl::Status& status, absl::string_view fallback_field,
                       std::vector<Violation>& violations) {
@@ -16,7 +28,8 @@ void AppendViolations(const absl::Status& status, absl::string_view fallback_fie
     return;
   }
   const FailureCode code = FailureCodeOf(status);
-  for (absl::string_view line : absl::StrSplit(status.message(), '\n', absl::SkipEmpty())) {
+  const std::string message = ValidText(status.message());
+  for (absl::string_view line : absl::StrSplit(message, '\n', absl::SkipEmpty())) {
     const size_t colon = line.find(": ");
     const absl::string_view field = line.substr(0, colon);
     const bool has_field =

@@ -14,6 +14,19 @@ namespace {
 
 TEST(Violations, NoneIsOk) { QB_EXPECT_OK(ViolationsStatus({})); }
 
+// A JSON parser's message ends in the middle of a character that the request had.
+TEST(Violations, PiecesOfCharactersAreReplaced) {
+  std::vector<Violation> violations;
+  AppendViolations(absl::InvalidArgumentError("config: not valid JSON: last read: '\xe2\x80'"),
+                   "request", violations);
+  ASSERT_EQ(violations.size(), 1);
+  EXPECT_EQ(violations[0].description,
+            "not valid JSON: last read: '\xEF\xBF\xBD\xEF\xBF\xBD'");
+  google::rpc::BadRequest details;
+  EXPECT_TRUE(details.ParseFromString(
+      std::string(*ViolationsStatus(violations).GetPayload(kBadRequestPayload))));
+}
+
 TEST(Violations, AllStandInTheMessageAndInThePayload) {
   const absl::Status status =
       ViolationsStatus({{FailureCode::kConfigError, "calibration.mode", "7 is not accepted"},

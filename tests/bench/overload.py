@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Ten times more submits than the server can store, sent whatever the answers are.
 
-    tests/bench/overload.py [--build build/release] [--seconds 8] [--factor 10]
+    tests/bench/overload.py [--build build/release] [--seconds 8] [--factor 10] [--max-delay 1s]
 
 First the peak: clients that wait for their answers. Then calls at `factor` times that rate, each with a
 deadline. Printed are the rate of accepted jobs beside the peak (bar 90 %), how fast refusals come (p99,
@@ -51,6 +51,7 @@ def main():
     parser.add_argument("--build", default=os.path.join(ROOT, "build", "release"))
     parser.add_argument("--seconds", type=float, default=8)
     parser.add_argument("--factor", type=float, default=10)
+    parser.add_argument("--max-delay", help="of the server; default: its own")
     arguments = parser.parse_args()
     os.environ["QB_BIN_DIR"] = os.path.join(arguments.build, "bin")
     sys.path[:0] = [os.path.join(arguments.build, "gen_py"),
@@ -68,7 +69,9 @@ def main():
         if not good:
             missed.append(name)
 
-    with Cluster(server_flags=["--max-queued-jobs", "10000000"]) as cluster:
+    flags = ["--max-queued-jobs", "10000000"]
+    flags += ["--max-delay", arguments.max_delay] if arguments.max_delay else []
+    with Cluster(server_flags=flags) as cluster:
         cluster.start_server()
         client = Client(cluster.address)
         client.wait_until_ready()

@@ -223,7 +223,8 @@ class HttpApi(unittest.TestCase):
         for name in ("qbc_jobs", "qbc_queue_depth", "qbc_oldest_queued_job_seconds", "qbc_workers", "qbc_worker_slots",
                      "qbc_worker_busy_slots", "qbc_worker_gpus", "qbc_jobs_finished_total", "qbc_job_queue_seconds_bucket",
                      "qbc_job_run_seconds_bucket", "qbc_blob_bytes", "qbc_commit_seconds_bucket", "qbc_commit_wait_seconds_bucket",
-                     "qbc_http_requests_total", "process_resident_memory_bytes"):
+                     "qbc_collected_jobs_total", "qbc_collected_blobs_total", "qbc_collected_bytes_total",
+                     "qbc_collection_last_success_timestamp_seconds", "qbc_http_requests_total", "process_resident_memory_bytes"):
             self.assertRegex(text, rf"(?m)^{name}[ {{]")
         self.assertNotIn(self.job, text)
         if shutil.which("promtool"):

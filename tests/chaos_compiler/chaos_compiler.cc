@@ -167,7 +167,9 @@ class Run {
     } else if (word == "ignore_sigterm") {
       ::signal(SIGTERM, SIG_IGN);
     } else if (word == "fork_child") {
-      ForkChild(argument == "setsid");
+      ForkChild(argument);
+    } else if (word == "become") {
+      Become(argument);
     } else {
       return false;
     }
@@ -200,12 +202,40 @@ class Run {
     }
   }
 
-  static void ForkChild(bool own_session) {
+  // "PROGRAM ARGUMENT ...": goes on as a program that lies beside this one.
+  void Become(const std::string& argument) {
+    std::vector<std::string> words = absl::StrSplit(argument, ' ');
+    std::vector<char> self(4096);
+    const ssize_t size = ::readlink("/proc/self/exe", self.data(), self.size());
+    const std::string own(self.data(), size > 0 ? static_cast<size_t>(size) : 0);
+    words[0] = own.substr(0, own.rfind('/') + 1) + words[0];
+    std::vector<char*> arguments;
+    arguments.reserve(words.size() + 1);
+    for (std::string& one : words) {
+      arguments.push_back(one.data());
+    }
+    arguments.push_back(nullptr);
+    ::execv(arguments[0], arguments.data());
+    exit_code_ = 126;
+  }
+
+  // "": of the same session; "setsid": of its own; "daemon": also orphaned by a second fork,
+  // without the environment that tells where it comes from and without the pipes.
+  static void ForkChild(const std::string& how) {
     if (::fork() == 0) {
-      if (own_session) {
+      if (!how.empty()) {
         ::setsid();
       }
       ::signal(SIGTERM, SIG_IGN);
+      if (how == "daemon") {
+        if (::fork() != 0) {
+          ::_exit(0);
+        }
+        ::clearenv();
+        for (int fd = 0; fd < 3; ++fd) {
+          ::close(fd);
+        }
+      }
       while (true) {
         ::pause();
       }

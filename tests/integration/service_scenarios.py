@@ -24,13 +24,27 @@ def is_progress(event):
     return event.WhichOneof("kind") == "progress"
 
 
+def processes_of(space, name):
+    """pids of the live processes of that name in a process namespace, as /proc/<pid>/ns/pid names it."""
+    found = []
+    for entry in os.listdir("/proc"):
+        try:
+            if entry.isdigit() and os.readlink(f"/proc/{entry}/ns/pid") == space:
+                with open(f"/proc/{entry}/stat", encoding="utf-8") as file:
+                    text = file.read()
+                found += [int(entry)] if f"({name})" in text and f"({name}) Z" not in text else []
+        except OSError:
+            pass  # ended meanwhile, or somebody else's
+    return found
+
+
 class ServiceTest(unittest.TestCase):
     agents = ("a",)
     slots = 2
     server_flags = ()
 
     def setUp(self):
-        self.cluster = Cluster(slots=self.slots, server_flags=self.server_flags)
+        self.cluster = self.make_cluster()
         self.addCleanup(self.leave)
         self.cluster.start_server()
         for name in self.agents:
@@ -38,6 +52,9 @@ class ServiceTest(unittest.TestCase):
         self.client = Client(self.cluster.address)
         self.addCleanup(self.client.close)
         self.client.wait_until_ready()
+
+    def make_cluster(self):
+        return Cluster(slots=self.slots, server_flags=self.server_flags)
 
     def leave(self):
         result = self._outcome.result
@@ -197,6 +214,23 @@ class Cancels(ServiceTest):
     def test_a_compile_that_ignores_sigterm_is_killed_after_the_grace(self):
         self.assertGreater(self.cancel_running("ignore_sigterm", "fork_child setsid", "progress 1",
                                                "hang"), 0.4)
+
+    def test_nothing_stays_of_compiles_that_left_daemons(self):
+        for _ in range(5):
+            job_id = self.submit("ignore_sigterm", "fork_child", "fork_child setsid", "fork_child daemon",
+                                 "progress 1", "hang")
+            self.client.wait_for(job_id, is_progress)
+            compiles = self.cluster.compiles()
+            # The daemon has no environment, but it lives in the same process namespace.
+            space = os.readlink(f"/proc/{compiles[0]}/ns/pid")
+            self.assertNotEqual(space, os.readlink("/proc/self/ns/pid"))
+            self.wait_until(lambda: len(processes_of(space, "chaos_compiler")) == 4, "no daemon was left")
+            self.client.cancel(job_id)
+            job, _ = self.finish(job_id)
+            self.assertEqual(job.state, job_pb2.JOB_STATE_CANCELLED)
+            self.assertEqual(processes_of(space, "chaos_compiler"), [])
+            attempts = os.path.join(self.cluster.work_dir("a"), "attempts")
+            self.wait_until(lambda: not os.listdir(attempts), "the attempt's folder is still there")
 
     def test_a_queued_job_is_cancelled_at_once(self):
         blockers = [self.submit("progress 1", "hang") for _ in range(self.slots)]

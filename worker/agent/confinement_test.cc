@@ -94,6 +94,13 @@ class ConfinementTest : public ::testing::Test {
     return report.ok() ? *report : ExitReport{};
   }
 
+  // What a limit ends is nothing that another one would have ended.
+  void ExpectWorksWithoutLimit(const std::string& deed, const std::string& argument) {
+    const ExitReport report = Run(deed, argument);
+    EXPECT_EQ(report.kind, Kind::kExited) << report.ToString();
+    EXPECT_EQ(report.exit_code, 0) << report.ToString();
+  }
+
   qb::testing::TempDir folder_;
   Confinement confinement_;
   RunLimits run_;
@@ -172,10 +179,11 @@ TEST_F(ConfinementTest, MemoryBeyondTheLimitIsToldByTheKernel) {
   }
   ConfinementLimits limits;
   limits.memory_bytes = 64 << 20;
-  const ExitReport report = Run("eat_memory", "512", limits);
+  const ExitReport report = Run("eat_memory", "128", limits);
   EXPECT_EQ(report.kind, Kind::kMemoryLimit) << report.ToString();
   EXPECT_THAT(report.ToString(), HasSubstr("67108864 bytes of memory"));
   EXPECT_EQ(Run("eat_memory", "8", limits).kind, Kind::kExited);
+  ExpectWorksWithoutLimit("eat_memory", "128");
 }
 
 TEST_F(ConfinementTest, AForkBombEndsAtItsLimit) {
@@ -185,6 +193,8 @@ TEST_F(ConfinementTest, AForkBombEndsAtItsLimit) {
   ConfinementLimits limits;
   limits.processes = 64;
   EXPECT_EQ(Run("fork_bomb", "", limits).exit_code, 1);
+  limits.processes = 5000;
+  EXPECT_EQ(Run("fork_bomb", "", limits).exit_code, 0);
 }
 
 TEST_F(ConfinementTest, CpuTimeOfAllProcesses) {
@@ -194,6 +204,7 @@ TEST_F(ConfinementTest, CpuTimeOfAllProcesses) {
   const ExitReport report = Run("burn_cpu", "20", limits);
   EXPECT_EQ(report.kind, Kind::kCpuLimit) << report.ToString();
   EXPECT_LT(report.cpu_s, 8);
+  ExpectWorksWithoutLimit("burn_cpu", "2");
 }
 
 TEST_F(ConfinementTest, BytesInItsFolder) {
@@ -204,6 +215,8 @@ TEST_F(ConfinementTest, BytesInItsFolder) {
     EXPECT_EQ(report.exit_code, 0) << report.ToString();
     EXPECT_EQ(Run("burn_cpu", "5").kind, Kind::kDiskLimit);
   }
+  run_.scratch_bytes = 0;
+  ExpectWorksWithoutLimit("write_much", folder_.File("out/much"));
 }
 
 TEST_F(ConfinementTest, FilesInItsFolder) {
@@ -211,12 +224,15 @@ TEST_F(ConfinementTest, FilesInItsFolder) {
   const ExitReport report = Run("burn_cpu", "10");
   EXPECT_EQ(report.kind, Kind::kDiskLimit);
   EXPECT_THAT(report.limit, HasSubstr("2 files"));
+  run_.scratch_files = 0;
+  ExpectWorksWithoutLimit("make_files", folder_.File("out") + ",50");
 }
 
 TEST_F(ConfinementTest, OneFileBeyondTheLimit) {
   ConfinementLimits limits;
   limits.scratch_bytes = 1 << 20;
   EXPECT_EQ(Run("write_much", folder_.File("out/much"), limits).kind, Kind::kDiskLimit);
+  ExpectWorksWithoutLimit("write_much", folder_.File("out/much"));
 }
 
 TEST_F(ConfinementTest, OutputWithoutEnd) {
@@ -224,11 +240,15 @@ TEST_F(ConfinementTest, OutputWithoutEnd) {
   const ExitReport report = Run("flood", "64");
   EXPECT_EQ(report.kind, Kind::kOutputLimit);
   EXPECT_THAT(report.ToString(), HasSubstr("4194304 bytes on its outputs"));
+  run_.output_bytes = 0;
+  ExpectWorksWithoutLimit("flood", "64");
 }
 
 TEST_F(ConfinementTest, WallTime) {
   run_.run_timeout = absl::Milliseconds(200);
   EXPECT_EQ(Run("burn_cpu", "60").kind, Kind::kTimedOut);
+  run_.run_timeout = absl::InfiniteDuration();
+  ExpectWorksWithoutLimit("burn_cpu", "1");
 }
 
 TEST(ProbeConfinement, NamesTheProgramThatIsMissing) {

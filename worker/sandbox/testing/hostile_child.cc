@@ -153,6 +153,17 @@ bool EatMemory(const std::string& mebibytes) {
   return true;
 }
 
+// Small files without end, as many as the argument says.
+bool MakeFiles(const std::string& argument) {
+  const size_t comma = argument.find(',');
+  for (int i = 0; i < atoi(argument.substr(comma + 1).c_str()); ++i) {
+    if (!WriteFile(argument.substr(0, comma) + "/" + std::to_string(i))) {
+      return false;
+    }
+  }
+  return true;
+}
+
 bool BurnCpu(const std::string& seconds) {
   const clock_t end = clock() + atoi(seconds.c_str()) * CLOCKS_PER_SEC;
   while (clock() < end) {
@@ -211,6 +222,7 @@ const std::map<std::string, std::function<bool(const std::string&)>>& Deeds() {
       {"fork_bomb", [](const std::string&) { return ForkBomb(); }},
       {"eat_memory", EatMemory},
       {"burn_cpu", BurnCpu},
+      {"make_files", MakeFiles},
       {"flood", Flood},
       {"link", [](const std::string& path) { return symlink("/etc/passwd", path.c_str()) == 0; }},
       {"descriptors", [](const std::string&) { return HasOtherDescriptors(); }},
