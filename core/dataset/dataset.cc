@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <set>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -97,16 +97,41 @@ absl::Status BadSamples(const std::string& path, const std::vector<Finding>& fin
                               path, "' cannot be used:", listed));
 }
 
-void LogNotes(const std::vector<SamplePath>& samples, const std::vector<Finding>& findings,
-              ProgressSink& sink) {
-  std::set<std::string> said;
+// A note, the first sample that has it, and how many have.
+struct SharedNote {
+  SampleNote note;
+  size_t first = 0;
+  size_t count = 0;
+};
+
+std::vector<SharedNote> CountNotes(const std::vector<Finding>& findings) {
+  std::vector<SharedNote> shared;
+  std::map<std::string, size_t> place;
   for (size_t i = 0; i < findings.size(); ++i) {
     for (const SampleNote& note : findings[i].notes) {
-      if (said.insert(absl::StrCat(note.input, "\n", note.text)).second) {
-        sink.OnLog(note.level, "dataset",
-                   absl::StrCat("input '", note.input, "': ", note.text, " (sample '",
-                                samples[i].name, "')"));
+      const auto [found, is_new] =
+          place.try_emplace(absl::StrCat(note.input, "\n", note.text), shared.size());
+      if (is_new) {
+        shared.push_back({note, i, 0});
       }
+      ++shared[found->second].count;
+    }
+  }
+  return shared;
+}
+
+void LogNotes(const std::vector<SamplePath>& samples, const std::vector<Finding>& findings,
+              ProgressSink& sink) {
+  for (const SharedNote& shared : CountNotes(findings)) {
+    const std::string text = absl::StrCat("input '", shared.note.input, "': ", shared.note.text);
+    if (shared.note.of_whole_sets && shared.count < samples.size()) {
+      sink.OnLog(
+          LogLevel::kWarning, "dataset",
+          absl::StrCat(text, " in ", shared.count, " of ", samples.size(), " samples, first '",
+                       samples[shared.first].name, "': were they written as the others?"));
+    } else {
+      sink.OnLog(shared.note.level, "dataset",
+                 absl::StrCat(text, " (sample '", samples[shared.first].name, "')"));
     }
   }
 }

@@ -66,6 +66,16 @@ TEST_F(OpenDatasetTest, SortsByNameAndLoads) {
   EXPECT_TRUE(values[0].Equals(Tensor::OfFloats({1, 2}, {1, 2})));
 }
 
+TEST_F(OpenDatasetTest, WarnsOfSamplesThatAreNotAsTheOthers) {
+  const uint8_t bytes[] = {200, 255};
+  Write("a.npy", Tensor::OfFloats({1, 2}, {0.5f, 1.0f}));
+  Write("b.npy", Tensor::Of<uint8_t>(DType::kUint8, {1, 2}, bytes));
+  Write("c.npy", Tensor::OfFloats({1, 2}, {0.25f, 1.0f}));
+  QB_ASSERT_OK(Open(one_).status());
+  EXPECT_THAT(log_.lines, ElementsAre("input 'x': uint8 read as float32 in 1 of 3 samples, first "
+                                      "'b': were they written as the others?"));
+}
+
 TEST_F(OpenDatasetTest, LogsAConversionOnce) {
   const double values[] = {1.5, 2.5};
   Write("a.npy", Tensor::Of<double>(DType::kFloat64, {1, 2}, values));

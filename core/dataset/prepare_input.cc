@@ -102,7 +102,8 @@ absl::StatusOr<Tensor> ToPixels(const NamedArray& array, const InputPreparation&
     return absl::InvalidArgumentError("found booleans, expected numbers for pixels");
   }
   if (value.dtype() != DType::kUint8 && value.dtype() != DType::kFloat32) {
-    notes.push_back({input, absl::StrCat(DTypeName(value.dtype()), " read as float32")});
+    notes.push_back(
+        {input, absl::StrCat(DTypeName(value.dtype()), " read as float32"), LogLevel::kInfo, true});
     value = AsFloat32(value);
   }
   const Shape& shape = array.value.shape();
@@ -118,7 +119,7 @@ absl::StatusOr<Tensor> ToPixels(const NamedArray& array, const InputPreparation&
   const int64_t height = value.shape()[first ? 1 : 0], width = value.shape()[first ? 2 : 1];
   QB_RETURN_IF_ERROR(CheckImageSize(height, width));
   if (first) {
-    notes.push_back({input, "CHW sample read as HWC"});
+    notes.push_back({input, "CHW sample read as HWC", LogLevel::kInfo, true});
     value = ChannelsLast(value);
   }
   return value.dtype() == DType::kUint8 && channels != 0 ? WithImageChannels(value, channels)
@@ -153,7 +154,7 @@ absl::StatusOr<Tensor> PrepareInput(const NamedArray& array, const InputSpec& in
                           ? ChoosePixelReading(value.type(), input, preparation.auto_convert_format)
                           : ChooseReading(value.type(), input));
   if (!reading.note.empty()) {
-    notes.push_back({input.name, reading.note});
+    notes.push_back({input.name, reading.note, LogLevel::kInfo, true});
   }
   return ApplyReading(value, reading, input);
 }

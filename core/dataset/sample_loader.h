@@ -18,6 +18,8 @@ struct SampleNote {
   std::string input;
   std::string text;
   LogLevel level = LogLevel::kInfo;
+  // How a set was written, not one file: when only some samples have it, they may be wrong.
+  bool of_whole_sets = false;
 };
 
 struct LoadedSample {

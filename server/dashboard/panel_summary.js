@@ -51,7 +51,7 @@ function accuracy(report) {
   if (outputs.length === 0) {
     return null;
   }
-  const top = check.quantized_top1 !== undefined
+  const top = typeof check.quantized_top1 === "number"
     ? h("p", {}, `Top-1: float ${percent(check.float_top1, 2)}, quantized ${percent(check.quantized_top1, 2)}`) : null;
   return card("Accuracy against the float model", top,
     table("Accuracy", ["Output", {text: "SQNR", class: "n"}, {text: "Cosine", class: "n"}, {text: "Agreement", class: "n"},
